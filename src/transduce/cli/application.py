@@ -1,0 +1,29 @@
+"""All commands in one list, in the order of a user's day."""
+
+from typing import Annotated
+
+import typer
+
+from transduce.version import __version__
+
+app = typer.Typer(
+    name="transduce",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"transduce {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def transduce(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Learn from parallel text, translate, score, and look inside: the whole of "Attention Is All You Need"."""

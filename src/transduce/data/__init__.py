@@ -1,0 +1,1 @@
+"""Parallel text in, batches out: formats, cleaning, the token store, batches of a token budget (5.1)."""

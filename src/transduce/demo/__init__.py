@@ -1,0 +1,1 @@
+"""A corpus of our own, generated from a grammar, and the demonstration that uses it."""

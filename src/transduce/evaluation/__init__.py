@@ -1,0 +1,1 @@
+"""Honest scores: sacrebleu with its signature, the protocols of the literature, perplexity."""
