@@ -1,0 +1,113 @@
+"""Sizes of the network and its named departures from the paper.
+
+Every option's default is the paper's choice, so `ModelConfig()` is the base model of Table 3.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, Field, PositiveInt, model_validator
+
+Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class ModelConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Sizes of the network. The defaults are the base model of Table 3."""
+
+    vocabulary_size: Annotated[int, Field(ge=5)] = 37_000
+    """Rows of the shared embedding; the tokenizer is learned at this size, or less for a small corpus. [pieces]
+    (5.1)
+    """
+    layers: PositiveInt = 6
+    """Layers of the encoder and of the decoder, N in Table 3. (3.1)"""
+    encoder_layers: PositiveInt | None = None
+    """Layers of the encoder alone, where the two stacks differ; `layers` unless given. Departure: the paper's are
+    equal. (3.1)
+    """
+    decoder_layers: PositiveInt | None = None
+    """Layers of the decoder alone, where the two stacks differ; `layers` unless given. Departure: the paper's are
+    equal. (3.1)
+    """
+    d_model: PositiveInt = 512
+    """Width of the embeddings and of every sub-layer's output. (3.1)"""
+    d_ff: PositiveInt = 2048
+    """Width of the feed-forward network's inner layer. (3.3)"""
+    heads: PositiveInt = 8
+    """Attention heads in every attention sub-layer, h in Table 3. (3.2.2)"""
+    d_k: PositiveInt | None = None
+    """Width of a head's queries and keys; d_model / heads unless given (rows B of Table 3). (3.2.2)"""
+    d_v: PositiveInt | None = None
+    """Width of a head's values; d_model / heads unless given. (3.2.2)"""
+    dropout: Probability = 0.1
+    """P_drop, on each sub-layer's output before it is added, and on the sums of embeddings and positions. (5.4)
+    """
+    norm: Literal["post", "pre"] = "post"
+    """Where layer normalisation stands: `post`, LayerNorm(x + Sublayer(x)), is the paper's; `pre`, x +
+    Sublayer(LayerNorm(x)) with a final norm on each stack, is the departure of the authors' later code and
+    easier to train. (3.1)
+    """
+    positions: Literal["sinusoidal", "concatenated", "learned", "none"] = "sinusoidal"
+    """How positions are told apart: `sinusoidal` is the paper's formula; `concatenated` is the authors' code's
+    sines then cosines; `learned` is row E of Table 3; `none` leaves a bag of words. (3.5)
+    """
+    learned_positions: PositiveInt = 256
+    """Rows of each learned position table; longer sentences are refused when positions = "learned". [positions]
+    (3.5)
+    """
+    scores: Literal["scaled", "unscaled", "additive"] = "scaled"
+    """Compatibility of query and key: `scaled` dot product is the paper's; `unscaled` and `additive` are what
+    section 3.2.1 compares it with. (3.2.1)
+    """
+    attention_bias: bool = False
+    """Add biases to W_Q, W_K, W_V and W_O. The equations have none; the first public code had them. (3.2.2)"""
+    attention_dropout: Probability = 0.0
+    """Dropout on attention weights. Departure: the paper names it for parsing only. (6.3)"""
+    feed_forward_dropout: Probability = 0.0
+    """Dropout after the feed-forward network's activation. Departure of the authors' later code. (3.3)"""
+    activation: Literal["relu", "gelu"] = "relu"
+    """Activation of the feed-forward network; max(0, x) in the paper. (3.3)"""
+    tied: Literal["all", "decoder", "sources", "none"] = "all"
+    """Which of the three V x d_model matrices are one: `all` three, the `decoder`'s input and output, source and
+    target embeddings (`sources`), or `none`. (3.4)
+    """
+
+    @model_validator(mode="after")
+    def heads_share_the_width(self) -> Self:
+        """Refuse a width that the heads cannot share equally, unless d_k and d_v say what each head gets."""
+        if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
+            narrower = self.d_model - self.d_model % self.heads
+            suggestion = f"{narrower} or {narrower + self.heads}" if narrower else f"{self.heads}"
+            raise ValueError(
+                f"d_model = {self.d_model} cannot be shared equally by {self.heads} heads. "
+                f"Set it to {suggestion}, change heads, or give d_k and d_v."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def sines_come_in_pairs(self) -> Self:
+        """Refuse an odd width for positions made of pairs of a sine and a cosine."""
+        if self.positions in ("sinusoidal", "concatenated") and self.d_model % 2:
+            raise ValueError(
+                f"d_model = {self.d_model} is odd, but positions are pairs of a sine and a cosine. "
+                f'Set it to {self.d_model + 1}, or choose positions = "learned".'
+            )
+        return self
+
+    @property
+    def query_width(self) -> int:
+        """d_k, the width of one head's queries and keys (E in shapes)."""
+        return self.d_k or self.d_model // self.heads
+
+    @property
+    def value_width(self) -> int:
+        """d_v, the width of one head's values (G in shapes)."""
+        return self.d_v or self.d_model // self.heads
+
+    @property
+    def encoder_depth(self) -> int:
+        """How many layers the encoder has."""
+        return self.encoder_layers or self.layers
+
+    @property
+    def decoder_depth(self) -> int:
+        """How many layers the decoder has."""
+        return self.decoder_layers or self.layers

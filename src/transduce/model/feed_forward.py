@@ -1,0 +1,30 @@
+"""Position-wise feed-forward network, section 3.3 of "Attention Is All You Need".
+
+    FFN(x) = max(0, x W_1 + b_1) W_2 + b_2                                       (equation 2)
+
+The same two matrices serve every position; each layer has its own.
+
+Departures by name (`ModelConfig.activation`, `feed_forward_dropout`): GELU, and dropout after the activation.
+"""
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from transduce.model.config import ModelConfig
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between them, applied to each position by itself."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.W_1 = nn.Linear(config.d_model, config.d_ff)
+        self.W_2 = nn.Linear(config.d_ff, config.d_model)
+        self.activation = functional.gelu if config.activation == "gelu" else functional.relu
+        self.dropout = nn.Dropout(config.feed_forward_dropout)
+
+    def forward(self, inputs_BTD: Tensor) -> Tensor:
+        """Return FFN(x) at every position, shape (B, T, D)."""
+        hidden_BTF = self.activation(self.W_1(inputs_BTD))
+        outputs_BTD: Tensor = self.W_2(self.dropout(hidden_BTF))
+        return outputs_BTD

@@ -1,0 +1,118 @@
+"""Residual connections, layer normalisation and the two kinds of layer, section 3.1 of "Attention Is All You Need".
+
+    LayerNorm(x + Dropout(Sublayer(x)))
+
+stands around every sub-layer, the dropout being section 5.4's. An encoder layer has two sub-layers,
+self-attention and feed-forward; a decoder layer has a third between them, attention over the encoder's output.
+
+Departure by name (`ModelConfig.norm = "pre"`): x + Dropout(Sublayer(LayerNorm(x))), as in the authors' later code.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from transduce.model.attention import MultiHeadAttention
+from transduce.model.config import ModelConfig
+from transduce.model.decoding_cache import LayerCache
+from transduce.model.feed_forward import FeedForward
+
+LAYER_NORM_EPSILON = 1e-6  # the paper gives none; this is the authors' code's
+
+
+def layer_norm(config: ModelConfig) -> nn.LayerNorm:
+    """Return layer normalisation over the model's width, with gain and bias."""
+    return nn.LayerNorm(config.d_model, eps=LAYER_NORM_EPSILON)
+
+
+class Residual(nn.Module):
+    """Section 3.1's frame around a sub-layer: dropout, residual connection, layer normalisation."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.is_pre_norm = config.norm == "pre"
+        self.norm = layer_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, inputs_BTD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the normalised sum of the input and the sub-layer's output, shape (B, T, D)."""
+        if self.is_pre_norm:
+            outputs_BTD: Tensor = inputs_BTD + self.dropout(sublayer(self.norm(inputs_BTD)))
+        else:
+            outputs_BTD = self.norm(inputs_BTD + self.dropout(sublayer(inputs_BTD)))
+        return outputs_BTD
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention over the source, then the feed-forward network."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config)
+        self.feed_forward = FeedForward(config)
+        self.self_attention_residual = Residual(config)
+        self.feed_forward_residual = Residual(config)
+
+    def forward(self, inputs_BSD: Tensor, *, visible_BHSS: Tensor | None = None) -> Tensor:
+        """Return the layer's output, shape (B, S, D); works on bare vectors as well as on embeddings."""
+        attended_BSD = self.self_attention_residual(
+            inputs_BSD, lambda x_BSD: self.self_attention(x_BSD, x_BSD, visible_BHQK=visible_BHSS)
+        )
+        outputs_BSD: Tensor = self.feed_forward_residual(attended_BSD, self.feed_forward)
+        return outputs_BSD
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention over the target, attention over the encoder's output, the feed-forward network."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config)
+        self.cross_attention = MultiHeadAttention(config)
+        self.feed_forward = FeedForward(config)
+        self.self_attention_residual = Residual(config)
+        self.cross_attention_residual = Residual(config)
+        self.feed_forward_residual = Residual(config)
+
+    def forward(
+        self,
+        inputs_BTD: Tensor,
+        memory_BSD: Tensor,
+        *,
+        target_visible_BHTT: Tensor | None = None,
+        source_visible_BHTS: Tensor | None = None,
+    ) -> Tensor:
+        """Return the layer's output, shape (B, T, D)."""
+        attended_BTD = self.self_attention_residual(
+            inputs_BTD, lambda x_BTD: self.self_attention(x_BTD, x_BTD, visible_BHQK=target_visible_BHTT)
+        )
+        informed_BTD = self.cross_attention_residual(
+            attended_BTD, lambda x_BTD: self.cross_attention(x_BTD, memory_BSD, visible_BHQK=source_visible_BHTS)
+        )
+        outputs_BTD: Tensor = self.feed_forward_residual(informed_BTD, self.feed_forward)
+        return outputs_BTD
+
+    def forward_next(self, inputs_BWD: Tensor, cache: LayerCache, *, source_visible_BHWS: Tensor) -> Tensor:
+        """Return the output for one more token of each of W beams, shape (B, W, D), from cached keys and values."""
+
+        def self_attend(x_BWD: Tensor) -> Tensor:
+            # Each beam has its own past, so here a row is a beam and its one query.
+            row_R1D = x_BWD.flatten(end_dim=1)[:, None]
+            query_RH1E, key_RH1E, value_RH1G = self.self_attention.project(row_R1D, row_R1D)
+            keys_RHKE, values_RHKG = cache.append(key_RH1E, value_RH1G)
+            mixed_R1D = self.self_attention.combine(query_RH1E, keys_RHKE, values_RHKG, visible_BHQK=None)
+            return mixed_R1D.view_as(x_BWD)
+
+        def cross_attend(x_BWD: Tensor) -> Tensor:
+            # All beams of a sentence look at the same source, so here they are W queries of one row.
+            return self.cross_attention.combine(
+                self.cross_attention.project_query(x_BWD),
+                cache.cross_keys_BHSE,
+                cache.cross_values_BHSG,
+                visible_BHQK=source_visible_BHWS,
+            )
+
+        attended_BWD = self.self_attention_residual(inputs_BWD, self_attend)
+        informed_BWD = self.cross_attention_residual(attended_BWD, cross_attend)
+        outputs_BWD: Tensor = self.feed_forward_residual(informed_BWD, self.feed_forward)
+        return outputs_BWD

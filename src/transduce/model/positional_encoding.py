@@ -1,0 +1,68 @@
+"""Positional encoding, section 3.5 of "Attention Is All You Need".
+
+    PE(pos, 2i)   = sin(pos / 10000^(2i / d_model))
+    PE(pos, 2i+1) = cos(pos / 10000^(2i / d_model))
+
+Departures by name (`ModelConfig.positions`): `concatenated`, the authors' code's form, sines in the first half
+and cosines in the second over timescales from 1 to exactly 10000; `learned`, row E of Table 3; `none`.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from transduce.model.config import ModelConfig
+
+LONGEST_TIMESCALE = 10_000.0
+
+
+def sinusoidal_positions(length: int, d_model: int) -> Tensor:
+    """Return PE for positions 0 … length - 1 as the paper prints it, shape (T, D), float64."""
+    position_T1 = torch.arange(length, dtype=torch.float64)[:, None]
+    two_i = torch.arange(0, d_model, 2, dtype=torch.float64)
+    angle_TI = position_T1 / LONGEST_TIMESCALE ** (two_i / d_model)
+    return torch.stack([angle_TI.sin(), angle_TI.cos()], dim=-1).flatten(start_dim=1)
+
+
+def concatenated_positions(length: int, d_model: int) -> Tensor:
+    """Return the authors' code's signal: all sines, then all cosines, shape (T, D), float64."""
+    position_T1 = torch.arange(length, dtype=torch.float64)[:, None]
+    half = d_model // 2
+    angle_TI = position_T1 / LONGEST_TIMESCALE ** (torch.arange(half, dtype=torch.float64) / max(half - 1, 1))
+    return torch.cat([angle_TI.sin(), angle_TI.cos()], dim=-1)
+
+
+class PositionalEncoding(nn.Module):
+    """Adds to each embedding a vector that depends on its position alone."""
+
+    computed_TD: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.kind = config.positions
+        self.d_model = config.d_model
+        if self.kind == "learned":
+            self.table_TD = nn.Parameter(torch.empty(config.learned_positions, config.d_model))
+        else:
+            self.register_buffer("computed_TD", torch.empty(0, config.d_model), persistent=False)
+
+    def forward(self, embedded_BTD: Tensor, *, first: int = 0) -> Tensor:
+        """Return the embeddings with positions `first`, `first` + 1, … added, shape (B, T, D)."""
+        if self.kind == "none":
+            return embedded_BTD
+        last = first + embedded_BTD.size(1)
+        if self.kind == "learned":
+            if last > self.table_TD.size(0):
+                raise IndexError(
+                    f"position {last} is beyond the {self.table_TD.size(0)} positions that this model has learned"
+                )
+            return embedded_BTD + self.table_TD[first:last]
+        return embedded_BTD + self._table(last, like=embedded_BTD)[first:last]
+
+    def _table(self, length: int, *, like: Tensor) -> Tensor:
+        table_TD = self.computed_TD
+        if table_TD.size(0) < length or table_TD.dtype != like.dtype or table_TD.device != like.device:
+            make = concatenated_positions if self.kind == "concatenated" else sinusoidal_positions
+            longer = max(length, 2 * table_TD.size(0), 64)  # doubling: decoding asks for one more position each step
+            table_TD = make(longer, self.d_model).to(device=like.device, dtype=like.dtype)
+            self.computed_TD = table_TD
+        return table_TD

@@ -1,0 +1,157 @@
+"""The Transformer, section 3 of "Attention Is All You Need": encoder, decoder, and how they start out.
+
+The encoder maps (x_1, …, x_n) to z = (z_1, …, z_n), here `memory`; the decoder generates (y_1, …, y_m) one symbol
+at a time, each depending on z and the symbols before it. "The output embeddings are offset by one position", so
+that position i depends only on outputs before i: a start token is put in front of the labels and the last dropped.
+
+Departure: the start token has an embedding of its own; the authors' code starts from a zero vector.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from transduce.model.config import ModelConfig
+from transduce.model.decoding_cache import DecodingCache, LayerCache
+from transduce.model.embedding import Embeddings
+from transduce.model.layers import DecoderLayer, EncoderLayer, layer_norm
+from transduce.model.masks import as_keys, visible_to_the_left, visible_tokens
+from transduce.model.positional_encoding import PositionalEncoding
+
+START_ID = 2
+
+
+class Encoder(nn.Module):
+    """A stack of identical layers; with pre-norm, one more normalisation at the end."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.positions = PositionalEncoding(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_depth))
+        self.final_norm = layer_norm(config) if config.norm == "pre" else nn.Identity()
+
+    def forward(self, embedded_BSD: Tensor, *, visible_BHSS: Tensor | None = None) -> Tensor:
+        """Return the memory, shape (B, S, D)."""
+        x_BSD = self.dropout(self.positions(embedded_BSD))
+        for layer in self.layers:
+            x_BSD = layer(x_BSD, visible_BHSS=visible_BHSS)
+        memory_BSD: Tensor = self.final_norm(x_BSD)
+        return memory_BSD
+
+
+class Decoder(nn.Module):
+    """A stack of identical layers that also attend over the memory."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.positions = PositionalEncoding(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_depth))
+        self.final_norm = layer_norm(config) if config.norm == "pre" else nn.Identity()
+
+    def forward(self, embedded_BTD: Tensor, memory_BSD: Tensor, *, source_visible_BHTS: Tensor | None = None) -> Tensor:
+        """Return the output before the pre-softmax matrix for every target position, shape (B, T, D)."""
+        x_BTD = self.dropout(self.positions(embedded_BTD))
+        target_visible_BHTT = visible_to_the_left(x_BTD.size(1), device=x_BTD.device)
+        for layer in self.layers:
+            x_BTD = layer(
+                x_BTD,
+                memory_BSD,
+                target_visible_BHTT=target_visible_BHTT,
+                source_visible_BHTS=source_visible_BHTS,
+            )
+        hidden_BTD: Tensor = self.final_norm(x_BTD)
+        return hidden_BTD
+
+    def forward_next(self, embedded_BWD: Tensor, cache: DecodingCache) -> Tensor:
+        """Return the output for the next target position of every beam, shape (B, W, D)."""
+        # One position for all: positions run along axis 1, which here holds beams, so give them an axis of one.
+        x_BWD = self.positions(embedded_BWD.flatten(end_dim=1)[:, None], first=cache.length).view_as(embedded_BWD)
+        x_BWD = self.dropout(x_BWD)
+        source_visible_BHWS = as_keys(cache.source_visible_BS)
+        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+            x_BWD = layer.forward_next(x_BWD, layer_cache, source_visible_BHWS=source_visible_BHWS)  # type: ignore[operator]
+        hidden_BWD: Tensor = self.final_norm(x_BWD)
+        return hidden_BWD
+
+
+class Transformer(nn.Module):
+    """The whole network: token ids in, the decoder's output before the pre-softmax matrix out."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.initialize()
+
+    @property
+    def output_matrix_VD(self) -> Tensor:
+        """The pre-softmax matrix (3.4): logits are hidden_BTD @ output_matrix_VD.T, without a bias."""
+        return self.embeddings.output_VD
+
+    @torch.no_grad()
+    def initialize(self) -> None:
+        """Draw the weights as the authors' code does: Glorot-uniform matrices, N(0, 1/d_model) embeddings, zero biases.
+
+        The queries, keys and values of a layer are drawn each by itself, not as one fused matrix.
+        """
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        standard_deviation = self.config.d_model**-0.5
+        for name, parameter in self.named_parameters():
+            if name.startswith("embeddings.") or name.endswith("positions.table_TD"):
+                nn.init.normal_(parameter, std=standard_deviation)
+            elif name.endswith("v_A"):
+                nn.init.xavier_uniform_(parameter)
+
+    def encode(self, source_BS: Tensor) -> Tensor:
+        """Return the memory of a padded batch of source sentences, shape (B, S, D)."""
+        visible_BHSS = as_keys(visible_tokens(source_BS))
+        memory_BSD: Tensor = self.encoder(self.embeddings.embed_source(source_BS), visible_BHSS=visible_BHSS)
+        return memory_BSD
+
+    def decode(self, target_BT: Tensor, memory_BSD: Tensor, *, source_visible_BS: Tensor) -> Tensor:
+        """Return the decoder's output for inputs that are already offset by one, shape (B, T, D)."""
+        hidden_BTD: Tensor = self.decoder(
+            self.embeddings.embed_target(target_BT), memory_BSD, source_visible_BHTS=as_keys(source_visible_BS)
+        )
+        return hidden_BTD
+
+    def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
+        """Return the decoder's output at each label of `target_BT`, shape (B, T, D): what predicts that label."""
+        memory_BSD = self.encode(source_BS)
+        return self.decode(offset_by_one(target_BT), memory_BSD, source_visible_BS=visible_tokens(source_BS))
+
+    def start_cache(
+        self, memory_BSD: Tensor, *, source_visible_BS: Tensor, beams: int, capacity: int = 64
+    ) -> DecodingCache:
+        """Return an empty cache for decoding `beams` hypotheses of each sentence, with room for `capacity` tokens."""
+        rows, heads = memory_BSD.size(0) * beams, self.config.heads
+        layers = []
+        for layer in self.decoder.layers:
+            cross_keys_BHSE, cross_values_BHSG = layer.cross_attention.project_memory(memory_BSD)  # type: ignore[union-attr, operator]
+            layers.append(
+                LayerCache(
+                    self_keys_RHKE=cross_keys_BHSE.new_empty(rows, heads, capacity, self.config.query_width),
+                    self_values_RHKG=cross_keys_BHSE.new_empty(rows, heads, capacity, self.config.value_width),
+                    cross_keys_BHSE=cross_keys_BHSE.contiguous(),
+                    cross_values_BHSG=cross_values_BHSG.contiguous(),
+                )
+            )
+        return DecodingCache(layers=layers, source_visible_BS=source_visible_BS, beams=beams)
+
+    def decode_next(self, tokens_BW: Tensor, cache: DecodingCache) -> Tensor:
+        """Return the output for one more token per beam, shape (B, W, D), and advance the cache by it."""
+        hidden_BWD: Tensor = self.decoder.forward_next(self.embeddings.embed_target(tokens_BW), cache)
+        return hidden_BWD
+
+
+def offset_by_one(target_BT: Tensor) -> Tensor:
+    """Return the decoder's inputs for labels `target_BT`: the start token, then every label but the last."""
+    start_B1 = target_BT.new_full((target_BT.size(0), 1), START_ID)
+    return torch.cat([start_B1, target_BT[:, :-1]], dim=1)
