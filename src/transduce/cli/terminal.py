@@ -1,0 +1,284 @@
+"""How `transduce.progress` looks: bars at a terminal, plain lines in a pipe or a log file.
+
+At a terminal each open stage is one bar on stderr with the time left and a short text; it vanishes when the stage
+ends, and one line that says what was done and how long it took stays in its place. Where no one watches, the same
+stages become lines: one at the start, one about every ten seconds, one at the end. A stage opened inside another
+is a detail: it leaves a line only if it was long enough to be worth one.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TextIO
+
+from rich import progress as rich_progress
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.table import Column
+from rich.text import Text
+
+from transduce.progress import Progress, Stage
+
+SECONDS_BETWEEN_LINES = 10.0
+# A stage that counts single lines is advanced a million times; the drawing hears of it a few times a second.
+_SECONDS_BETWEEN_UPDATES = 0.1
+
+
+def terminal_progress(*, stream: TextIO | None = None) -> AbstractContextManager[Progress]:
+    """Return the progress to hand to the library: bars if `stream` (stderr) is a terminal, lines if it is not."""
+    stream = stream or sys.stderr
+    return _bars(stream) if is_watched(stream) else _lines(stream)
+
+
+def is_watched(stream: TextIO) -> bool:
+    """Tell whether a person sees `stream` in a terminal that can redraw a line."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def _bars(stream: TextIO) -> Iterator[Progress]:
+    bars = _Bars(Console(file=stream, force_terminal=True, highlight=False))
+    try:
+        yield bars
+    finally:
+        bars.clear()  # whatever happens, Ctrl-C included, the cursor comes back and no bar remains
+
+
+@contextmanager
+def _lines(stream: TextIO) -> Iterator[Progress]:
+    yield _Lines(stream)
+
+
+def spoken_duration(seconds: float) -> str:
+    """Return a duration as a person would say it: 0.4 s, 12 s, 3 min 25 s, 2 h 14 min, 3 d 4 h."""
+    if seconds < 9.95:
+        return f"{round(seconds, 1):g} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(seconds / 60)
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = round(seconds / 3600)
+    return f"{hours // 24} d {hours % 24} h"
+
+
+class _Work:
+    """One open stage: what is done of it, and through rich's estimate how long the rest takes."""
+
+    def __init__(self, tasks: rich_progress.Progress, name: str, *, total: int | None, unit: str) -> None:
+        self.name, self.unit, self.total = name, unit, total
+        self.text = ""
+        self.done = 0
+        self._started = time.monotonic()
+        self._unreported = 0
+        self._last_report = -1.0  # the first advance is reported at once: a resumed run starts far along
+        self._tasks = tasks
+        self.id = tasks.add_task(name, total=total, text="", unit=unit)
+
+    def advance(self, amount: int = 1) -> None:
+        self.done += amount
+        self._unreported += amount
+        now = time.monotonic()
+        if now - self._last_report >= _SECONDS_BETWEEN_UPDATES:
+            self._tasks.advance(self.id, self._unreported)
+            self._unreported = 0
+            self._last_report = now
+
+    def describe(self, text: str) -> None:
+        self.text = text
+        self._tasks.update(self.id, text=text)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    @property
+    def amount(self) -> str:
+        """What is done so far: `12,000 of 29,000 sentences`."""
+        of_total = f" of {self.total:,}" if self.total is not None and self.done != self.total else ""
+        return f"{self.done:,}{of_total} {self.unit}".rstrip()
+
+    def line_so_far(self) -> str:
+        """Say in one line how far the stage is and how long the rest takes."""
+        task = next(task for task in self._tasks.tasks if task.id == self.id)
+        left = task.time_remaining if self.total else None
+        share = f" ({self.done / self.total:.0%})" if self.total else ""
+        parts = [self.amount + share, f"{spoken_duration(left)} left" if left else "", self.text]
+        return f"{self.name}: " + ", ".join(part for part in parts if part)
+
+    def line_at_end(self) -> str:
+        """Say in one line what was done and how long it took."""
+        amount = f"{self.amount} in " if self.done else ""
+        text = f" ({self.text})" if self.text else ""
+        return f"{self.name}: {amount}{spoken_duration(self.seconds)}{text}"
+
+    def line_when_stopped(self) -> str:
+        """Say in one line how far a stage came that an error or Ctrl-C ended."""
+        amount = f" at {self.amount}" if self.done else ""
+        return f"{self.name}: stopped{amount} after {spoken_duration(self.seconds)}"
+
+
+class _Bars:
+    """Bars at a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._drawing: rich_progress.Progress | None = None
+
+    @contextmanager
+    def stage(self, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Stage]:
+        """Show a bar while the block runs."""
+        is_outermost = self._drawing is None
+        drawing = self._drawing or self._start_drawing()
+        work = _Work(drawing, name, total=total, unit=unit)
+        closing_line = work.line_when_stopped
+        try:
+            yield work
+            closing_line = work.line_at_end
+        finally:
+            if is_outermost:
+                self.clear()
+                self._print(closing_line())
+            else:
+                drawing.remove_task(work.id)
+
+    def note(self, message: str) -> None:
+        """Print a line above the bars."""
+        self._print(message)
+
+    def warn(self, message: str) -> None:
+        """Print a line above the bars, marked as a warning."""
+        self._print(f"warning: {message}", style="yellow")
+
+    def clear(self) -> None:
+        """Take the bars off the screen."""
+        if self._drawing:
+            self._drawing.stop()
+            self._drawing = None
+
+    def _start_drawing(self) -> rich_progress.Progress:
+        # Rich would send stdout through the console too, which is stderr: piped output must never go there.
+        self._drawing = _Drawing(
+            rich_progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            rich_progress.BarColumn(bar_width=20, table_column=Column(min_width=8, no_wrap=True)),
+            _AmountColumn(table_column=Column(no_wrap=True, justify="right")),
+            _TimeLeftColumn(table_column=Column(no_wrap=True)),
+            rich_progress.TextColumn(
+                "{task.fields[text]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+            ),
+            console=self._console,
+            transient=True,
+            expand=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            refresh_per_second=5,
+        )
+        self._drawing.start()
+        return self._drawing
+
+    def _print(self, message: str, *, style: str | None = None) -> None:
+        self._console.print(Text(message), style=style)
+
+
+class _Drawing(rich_progress.Progress):
+    """Rich's bars, three columns short of the terminal's width."""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yield the bars."""
+        yield _ShortOfTheEdge(self.make_tasks_table(self.tasks))
+
+
+class _ShortOfTheEdge:
+    """Leaves three columns free on the right.
+
+    The terminal echoes Ctrl-C as ^C behind the last bar. On a full line that would begin a new one, and the bars
+    would be cleared from the wrong place.
+    """
+
+    def __init__(self, content: RenderableType) -> None:
+        self._content = content
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self._content, options.update(width=max(1, options.max_width - 3))):
+            yield from line
+            yield Segment.line()
+
+
+class _AmountColumn(rich_progress.ProgressColumn):
+    """The share that is done, or the count where the total is not known."""
+
+    def render(self, task: rich_progress.Task) -> Text:
+        if task.total is None:
+            return Text(f"{int(task.completed):,} {task.fields['unit']}".rstrip())
+        return Text(f"{int(task.percentage)}%")  # rounded down: 100% is said of what is finished
+
+
+class _TimeLeftColumn(rich_progress.ProgressColumn):
+    """The time left, or the time spent where the total is not known."""
+
+    max_refresh = 0.5
+
+    def render(self, task: rich_progress.Task) -> Text:
+        if task.total is None:
+            return Text(spoken_duration(round(task.elapsed or 0)))
+        if task.time_remaining is None:
+            return Text("")
+        return Text(f"{spoken_duration(round(task.time_remaining))} left")
+
+
+class _Lines:
+    """Plain lines for a pipe or a log file."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._tasks = rich_progress.Progress(disable=True, auto_refresh=False)  # keeps count, draws nothing
+        self._open_stages = 0
+
+    @contextmanager
+    def stage(self, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Stage]:
+        """Write a line at the start, at intervals and at the end of the block."""
+        work = _LinesStage(self, self._tasks, name, total=total, unit=unit)
+        is_outermost = self._open_stages == 0
+        self._open_stages += 1
+        if is_outermost:
+            self.note(f"{name}: started" + (f", {total:,} {unit}".rstrip() if total is not None else ""))
+        closing_line = work.line_when_stopped
+        try:
+            yield work
+            closing_line = work.line_at_end
+        finally:
+            self._open_stages -= 1
+            self._tasks.remove_task(work.id)
+            if is_outermost or work.seconds >= SECONDS_BETWEEN_LINES:
+                self.note(closing_line())
+
+    def note(self, message: str) -> None:
+        """Write a line."""
+        self._stream.write(f"{message}\n")
+        self._stream.flush()
+
+    def warn(self, message: str) -> None:
+        """Write a line marked as a warning."""
+        self.note(f"warning: {message}")
+
+
+class _LinesStage(_Work):
+    """A stage that writes a line about every ten seconds."""
+
+    def __init__(
+        self, lines: _Lines, tasks: rich_progress.Progress, name: str, *, total: int | None, unit: str
+    ) -> None:
+        super().__init__(tasks, name, total=total, unit=unit)
+        self._lines = lines
+        self._last_line = time.monotonic()
+
+    def advance(self, amount: int = 1) -> None:
+        super().advance(amount)
+        if time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            self._lines.note(self.line_so_far())
