@@ -1,0 +1,103 @@
+"""Adam and the learning rate, section 5.3 of "Attention Is All You Need".
+
+    lrate = d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5)              (equation 3)
+
+"This corresponds to increasing the learning rate linearly for the first warmup_steps training steps, and decreasing
+it thereafter proportionally to the inverse square root of the step number." Steps count from 1.
+
+Every schedule is a pure function of the step, so that a resumed run needs nothing but its step.
+
+Departures by name (`TrainingConfig.schedule`): the same shape with a chosen peak, half a cosine, and a constant,
+each after a linear rise.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from transduce.errors import RunError
+from transduce.training.config import TrainingConfig
+from transduce.training.flat_parameters import FlatParameters
+
+LearningRate = Callable[[int], float]
+
+
+def paper_rate(step: int, *, d_model: int, warmup_steps: int) -> float:
+    """Return equation 3 at `step`, counted from 1."""
+    return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+
+
+def inverse_sqrt_rate(step: int, *, peak: float, warmup_steps: int) -> float:
+    """Return a rate that rises to `peak` and falls with step^-0.5: equation 3 with a chosen height."""
+    if step < warmup_steps:
+        return peak * step / warmup_steps
+    return peak * math.sqrt(max(warmup_steps, 1) / step)
+
+
+def cosine_rate(step: int, *, peak: float, warmup_steps: int, decay_steps: int) -> float:
+    """Return a rate that rises to `peak` and falls along half a cosine to 0 at `decay_steps`."""
+    if step < warmup_steps:
+        return peak * step / warmup_steps
+    fraction = min(1.0, (step - warmup_steps) / (decay_steps - warmup_steps))
+    return peak * 0.5 * (1.0 + math.cos(math.pi * fraction))
+
+
+def constant_rate(step: int, *, peak: float, warmup_steps: int) -> float:
+    """Return a rate that rises to `peak` and stays there."""
+    return peak * min(1.0, step / max(warmup_steps, 1))
+
+
+def learning_rate(config: TrainingConfig, *, d_model: int) -> LearningRate:
+    """Return the configured schedule as a function of the step."""
+    warmup, peak = config.warmup_steps, config.peak
+    if config.schedule == "paper":
+        return lambda step: config.scale * paper_rate(step, d_model=d_model, warmup_steps=warmup)
+    assert peak is not None
+    if config.schedule == "inverse_sqrt":
+        return lambda step: inverse_sqrt_rate(step, peak=peak, warmup_steps=warmup)
+    if config.schedule == "constant":
+        return lambda step: constant_rate(step, peak=peak, warmup_steps=warmup)
+    decay = config.decay_steps
+    assert decay is not None
+    return lambda step: cosine_rate(step, peak=peak, warmup_steps=warmup, decay_steps=decay)
+
+
+class Adam:
+    """Adam over flat parameters, with its state open to be saved and restored by name."""
+
+    def __init__(self, parameters: FlatParameters, config: TrainingConfig) -> None:
+        self.parameters = parameters
+        self.mean, self.square = torch.zeros_like(parameters.values), torch.zeros_like(parameters.values)
+        self.steps = 0
+        self._step_count = torch.zeros((), dtype=torch.float32, device=parameters.values.device)
+        values = torch.nn.Parameter(parameters.values, requires_grad=True)
+        values.grad = parameters.gradients
+        self._adam = torch.optim.Adam(
+            [values], lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
+        )
+        self._adam.state[values] = {"step": self._step_count, "exp_avg": self.mean, "exp_avg_sq": self.square}
+
+    def step(self, *, rate: float) -> None:
+        """Apply the gradients at this learning rate."""
+        self._adam.param_groups[0]["lr"] = rate
+        self._adam.step()
+        self.steps += 1
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the two running means of every parameter under its name."""
+        return {
+            **{f"mean.{name}": tensor for name, tensor in self.parameters.named_parts(self.mean)},
+            **{f"square.{name}": tensor for name, tensor in self.parameters.named_parts(self.square)},
+        }
+
+    def restore(self, state: Mapping[str, Tensor], *, steps: int) -> None:
+        """Continue from what `state` returned after `steps` steps."""
+        own = self.state()
+        if own.keys() != state.keys() or any(own[name].shape != state[name].shape for name in own):
+            raise RunError("The checkpoint's optimizer belongs to a model of other sizes than this experiment's.")
+        for name, tensor in own.items():
+            tensor.copy_(state[name])
+        self.steps = steps
+        self._step_count.fill_(steps)
