@@ -26,7 +26,8 @@ LearningRate = Callable[[int], float]
 
 def paper_rate(step: int, *, d_model: int, warmup_steps: int) -> float:
     """Return equation 3 at `step`, counted from 1."""
-    return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+    rate: float = d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+    return rate
 
 
 def inverse_sqrt_rate(step: int, *, peak: float, warmup_steps: int) -> float:
