@@ -178,7 +178,7 @@ class _Bars:
             redirect_stderr=False,
             refresh_per_second=5,
         )
-        self._drawing.start()
+        self._drawing.live.start()
         return self._drawing
 
     def _print(self, message: str, *, style: str | None = None) -> None:
@@ -186,7 +186,13 @@ class _Bars:
 
 
 class _Drawing(rich_progress.Progress):
-    """Rich's bars, three columns short of the terminal's width."""
+    """Rich's bars, drawn by rich's refresh thread alone and three columns short of the terminal's width.
+
+    Ctrl-C strikes the main thread between any two instructions. Were it drawing, half a bar would be left behind.
+    """
+
+    def refresh(self) -> None:
+        """Leave it to the thread, which looks five times a second."""
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """Yield the bars."""
