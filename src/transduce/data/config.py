@@ -1,0 +1,94 @@
+"""What is read, what is held out and what is dropped: section [data] of an experiment."""
+
+import re
+from pathlib import Path
+
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, field_validator
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+
+Column = PositiveInt | str
+"""A column by its name in the header, or by its place counted from 1."""
+
+
+class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """The corpus. Only `train` is needed; everything else has a default that suits two-column text."""
+
+    train: tuple[str, ...] = ()
+    """Training text. Each entry is two aligned files written `a.en,a.de`, or one file of pairs: .tsv, .csv or .jsonl.
+    Any of them may be compressed (.gz, .xz, .zst, .bz2). (5.1)"""
+
+    valid: tuple[str, ...] = ()
+    """Validation text, in the same forms. Without it, pairs are held out of the training text."""
+
+    test: tuple[str, ...] = ()
+    """Test text, in the same forms. It is kept whole: nothing is ever cleaned out of it."""
+
+    source_language: str | None = None
+    """The language to translate from, as a BCP 47 tag such as `en` or `pt-BR`. It also names the column to read."""
+
+    target_language: str | None = None
+    """The language to translate to, as a BCP 47 tag such as `de` or `zh-Hant`. It also names the column to read."""
+
+    source_column: Column | None = None
+    """The source's column or key in TSV, CSV and JSONL, by name or by place from 1. Unless given: `source`, or the
+    language's tag, or else the first column."""
+
+    target_column: Column | None = None
+    """The target's column or key in TSV, CSV and JSONL, by name or by place from 1. Unless given: `target`, or the
+    language's tag, or else the second column."""
+
+    tokenizer: Path | None = None
+    """A tokenizer to use instead of learning one: a `tokenizer.model`, or a model directory that holds one."""
+
+    max_length: PositiveInt = 256
+    """The longest sentence to train on, its end mark included, on either side; the authors' code had the same limit.
+    [tokens]"""
+
+    held_out_valid: NonNegativeInt | None = None
+    """Pairs held out for validation when `valid` is empty. Unless given: 2 % of the pairs, at most 2,000. [pairs]"""
+
+    held_out_test: NonNegativeInt | None = None
+    """Pairs held out for testing when `test` is empty. Unless given: as many as for validation when those are held out
+    too, else none. [pairs]"""
+
+    held_out_seed: NonNegativeInt = 1
+    """Chooses which pairs are held out."""
+
+    drop_empty: bool = True
+    """Drop pairs with nothing on one side."""
+
+    drop_too_long: bool = True
+    """Drop pairs longer than `max_length` on either side. Switched off, they are kept and trained on whole."""
+
+    drop_control_characters: bool = True
+    """Drop pairs with control characters other than white space: the mark of a file read in the wrong encoding."""
+
+    drop_duplicates: bool = False
+    """Drop every pair that occurred before, source and target alike. Off because frequency carries meaning."""
+
+    drop_copies: bool = False
+    """Drop pairs whose source equals their target. Off because names and numbers are rightly copied."""
+
+    drop_length_ratio: bool = False
+    """Drop pairs with one side more than `max_length_ratio` times as long as the other: often misaligned."""
+
+    max_length_ratio: float = Field(default=4.0, gt=1)
+    """How many times as long as the other a side may be, in tokens with the end mark, if `drop_length_ratio` is on."""
+
+    @field_validator("train", "valid", "test", mode="before")
+    @classmethod
+    def one_entry_needs_no_list(cls, value: object) -> object:
+        """Read `train = "a.tsv"` as a list of one."""
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("source_language", "target_language")
+    @classmethod
+    def language_is_a_tag(cls, value: str | None) -> str | None:
+        """Refuse what is no BCP 47 tag."""
+        if value is not None and not _LANGUAGE.fullmatch(value):
+            raise ValueError(
+                f"{value!r} is no language tag. Write a BCP 47 tag: a short code such as en or de, "
+                "further parts after hyphens as in pt-BR."
+            )
+        return value

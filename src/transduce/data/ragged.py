@@ -1,0 +1,93 @@
+"""Rows of unequal length in two files: every row's values end to end, and where each row ends.
+
+Written in a stream and read through a memory map, so that neither end ever holds the whole: token ids, texts and
+origins of a corpus larger than RAM all rest on this. Values are little-endian on every machine.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.errors import DataError
+
+_ENDS = np.dtype("<u8")
+_TEXT = np.dtype("u1")
+
+
+class RaggedWriter:
+    """Appends rows to the files `<name>.values` and `<name>.ends` of a folder."""
+
+    def __init__(self, folder: Path, name: str, dtype: np.dtype[Any] = _TEXT) -> None:
+        self._dtype = dtype.newbyteorder("<")
+        self._values = (folder / f"{name}.values").open("wb")
+        self._ends = (folder / f"{name}.ends").open("wb")
+        self._end = 0
+
+    def append(self, rows: Sequence[Sequence[int]]) -> None:
+        """Add rows of numbers."""
+        lengths = np.fromiter((len(row) for row in rows), dtype=_ENDS, count=len(rows))
+        values = np.fromiter((value for row in rows for value in row), dtype=self._dtype, count=int(lengths.sum()))
+        self._write(values.tobytes(), lengths)
+
+    def append_texts(self, texts: Sequence[str]) -> None:
+        """Add rows of text, as UTF-8."""
+        encoded = [text.encode("utf-8") for text in texts]
+        self._write(b"".join(encoded), np.fromiter((len(row) for row in encoded), dtype=_ENDS, count=len(encoded)))
+
+    def _write(self, values: bytes, lengths: NDArray[Any]) -> None:
+        self._values.write(values)
+        ends = self._end + np.cumsum(lengths, dtype=_ENDS)
+        self._ends.write(ends.astype(_ENDS).tobytes())
+        self._end = int(ends[-1]) if len(ends) else self._end
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._values.close()
+        self._ends.close()
+
+
+class Ragged:
+    """Rows of unequal length, read from disk as they are asked for."""
+
+    def __init__(self, folder: Path, name: str, dtype: np.dtype[Any] = _TEXT) -> None:
+        self._values = map_array(folder / f"{name}.values", dtype.newbyteorder("<"))
+        self._ends = map_array(folder / f"{name}.ends", _ENDS)
+        if len(self._ends) and int(self._ends[-1]) != len(self._values):
+            raise DataError(
+                f"{folder / name}.values holds {len(self._values):,} values where {int(self._ends[-1]):,} belong. "
+                f"Delete {folder} and start again: it is built anew."
+            )
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        start = int(self._ends[row - 1]) if row else 0
+        return np.asarray(self._values[start : int(self._ends[row])])
+
+    def text(self, row: int) -> str:
+        """Return a row of text."""
+        return self[row].tobytes().decode("utf-8")
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of values of every row."""
+        return np.asarray(np.diff(self._ends, prepend=self._ends.dtype.type(0)), dtype=np.int64)
+
+
+def map_array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the numbers in a file without reading them; an empty file, which no system maps, is an empty array."""
+    size = path.stat().st_size
+    if size % dtype.itemsize:
+        raise DataError(
+            f"{path} was cut off at {size:,} bytes. Delete {path.parent} and start again: it is built anew."
+        )
+    # A plain view of the map: slicing np.memmap itself costs several times more, and every batch slices hundreds.
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r")) if size else np.empty(0, dtype=dtype)

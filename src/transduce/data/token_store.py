@@ -1,0 +1,136 @@
+"""Token ids of a corpus in memory-mapped files: larger than RAM is fine.
+
+A store is a folder that appears whole or not at all. It holds the ids of both sides of every pair, each ending in
+EOS, as 16-bit numbers where the vocabulary allows; and the text they were made from, normalised and with placeholders
+already taken out, because BPE-dropout segments it anew in every epoch. Stores for validation and test also keep the
+pair as it stood in the file: scores are counted against that.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.data.ragged import Ragged, RaggedWriter
+from transduce.errors import DataError
+from transduce.files import directory_written_atomically
+
+_FORMAT = 1
+_DESCRIPTION = "store.json"
+
+
+class TokenStoreWriter:
+    """Appends pairs to a store under construction."""
+
+    def __init__(self, folder: Path, stack: ExitStack, *, vocabulary_size: int, keeps_originals: bool) -> None:
+        ids = _id_type(vocabulary_size)
+        self._source = stack.enter_context(RaggedWriter(folder, "source", ids))
+        self._target = stack.enter_context(RaggedWriter(folder, "target", ids))
+        self._text = stack.enter_context(RaggedWriter(folder, "text"))
+        self._originals = stack.enter_context(RaggedWriter(folder, "originals")) if keeps_originals else None
+        self.pairs = 0
+
+    def append(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        *,
+        texts: Sequence[tuple[str, str]],
+        originals: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Add pairs: ids of each side, EOS included, and the normalised, protected text they were made from."""
+        self._source.append(sources)
+        self._target.append(targets)
+        self._text.append_texts([side for pair in texts for side in pair])
+        if self._originals is not None:
+            assert len(originals) == len(texts), "this store keeps the original of every pair"
+            self._originals.append_texts([side for pair in originals for side in pair])
+        self.pairs += len(texts)
+
+
+@contextmanager
+def token_store_written(
+    folder: Path, *, vocabulary_size: int, keeps_originals: bool = False
+) -> Iterator[TokenStoreWriter]:
+    """Yield a writer; when the block ends well the store takes its place at `folder`, else nothing is left."""
+    with directory_written_atomically(folder) as beside:
+        with ExitStack() as stack:
+            writer = TokenStoreWriter(beside, stack, vocabulary_size=vocabulary_size, keeps_originals=keeps_originals)
+            yield writer
+        description = {
+            "format": _FORMAT,
+            "pairs": writer.pairs,
+            "vocabulary_size": vocabulary_size,
+            "keeps_originals": keeps_originals,
+        }
+        (beside / _DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+
+
+class TokenStore:
+    """The pairs of one split, numbered from 0."""
+
+    source_lengths: NDArray[np.int64]
+    """The number of ids of every source, EOS included."""
+    target_lengths: NDArray[np.int64]
+    """The number of ids of every target, EOS included."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the store at `folder`; DataError when it is missing, cut off or of another version."""
+        self.folder = folder
+        try:
+            description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+            if description["format"] != _FORMAT:
+                raise ValueError(f"format {description['format']}")
+            self.vocabulary_size = int(description["vocabulary_size"])
+            ids = _id_type(self.vocabulary_size)
+            self._source, self._target = Ragged(folder, "source", ids), Ragged(folder, "target", ids)
+            self._text = Ragged(folder, "text")
+            self._originals = Ragged(folder, "originals") if description["keeps_originals"] else None
+            pairs = int(description["pairs"])
+        except (OSError, ValueError, TypeError, KeyError) as fault:
+            raise DataError(
+                f"{folder} is no token store that this version can read ({fault}). Delete it and start again: "
+                "it is built anew from the corpus."
+            ) from fault
+        self._check_rows(pairs)
+        self.source_lengths = self._source.lengths()
+        self.target_lengths = self._target.lengths()
+
+    @classmethod
+    def open(cls, folder: Path) -> "TokenStore":
+        """Open the store at `folder`."""
+        return cls(folder)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def source(self, sentence: int) -> NDArray[np.unsignedinteger]:
+        """Return the ids of a source, EOS at the end."""
+        return self._source[sentence]
+
+    def target(self, sentence: int) -> NDArray[np.unsignedinteger]:
+        """Return the ids of a target, EOS at the end."""
+        return self._target[sentence]
+
+    def text(self, sentence: int) -> tuple[str, str]:
+        """Return a pair as it was segmented: normalised, its placeholders taken out."""
+        return self._text.text(2 * sentence), self._text.text(2 * sentence + 1)
+
+    def original(self, sentence: int) -> tuple[str, str]:
+        """Return a pair as it stood in its file. Validation and test stores keep it, training stores do not."""
+        assert self._originals is not None, f"{self.folder} keeps no originals"
+        return self._originals.text(2 * sentence), self._originals.text(2 * sentence + 1)
+
+    def _check_rows(self, pairs: int) -> None:
+        originals = 2 * pairs if self._originals is None else len(self._originals)
+        if (len(self._source), len(self._target), len(self._text), originals) != (pairs, pairs, 2 * pairs, 2 * pairs):
+            raise DataError(
+                f"{self.folder} does not hold the {pairs:,} pairs that it should. Delete it and start again."
+            )
+
+
+def _id_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:
+    return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<u4")
