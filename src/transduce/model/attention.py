@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
+from transduce.model.initialization import glorot_linear
 
 
 def softmax(scores: Tensor) -> Tensor:
@@ -94,12 +95,12 @@ class MultiHeadAttention(nn.Module):
         self.scores = config.scores
         self.dropout = config.attention_dropout
         bias = config.attention_bias
-        self.W_Q = nn.Linear(config.d_model, config.heads * config.query_width, bias=bias)
-        self.W_K = nn.Linear(config.d_model, config.heads * config.query_width, bias=bias)
-        self.W_V = nn.Linear(config.d_model, config.heads * config.value_width, bias=bias)
-        self.W_O = nn.Linear(config.heads * config.value_width, config.d_model, bias=bias)
+        self.W_Q = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
+        self.W_K = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
+        self.W_V = glorot_linear(config.d_model, config.heads * config.value_width, bias=bias)
+        self.W_O = glorot_linear(config.heads * config.value_width, config.d_model, bias=bias)
         if config.scores == "additive":
-            self.v_A = nn.Parameter(torch.empty(config.heads, config.query_width))
+            self.v_HE = nn.Parameter(nn.init.xavier_uniform_(torch.empty(config.heads, config.query_width)))
 
     def forward(self, query_BQD: Tensor, memory_BKD: Tensor, *, visible_BHQK: Tensor | None = None) -> Tensor:
         """Return what each query gathers from `memory_BKD`, shape (B, Q, D)."""
@@ -144,7 +145,7 @@ class MultiHeadAttention(nn.Module):
         if self.scores == "additive":
             # Bahdanau's compatibility: one hidden layer, v · tanh(q + k).
             hidden_BHQKE = (query_BHQE[:, :, :, None] + key_BHKE[:, :, None]).tanh()
-            scores_BHQK = (hidden_BHQKE * self.v_A[:, None, None]).sum(dim=-1)
+            scores_BHQK = (hidden_BHQKE * self.v_HE[:, None, None]).sum(dim=-1)
         else:
             scale = 1.0 if self.scores == "unscaled" else 1.0 / math.sqrt(query_BHQE.size(-1))
             scores_BHQK = query_BHQE @ key_BHKE.mT * scale

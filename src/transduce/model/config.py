@@ -65,9 +65,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrin
     """Dropout after the feed-forward network's activation. Departure of the authors' later code. (3.3)"""
     activation: Literal["relu", "gelu"] = "relu"
     """Activation of the feed-forward network; max(0, x) in the paper. (3.3)"""
-    tied: Literal["all", "decoder", "sources", "none"] = "all"
-    """Which of the three V x d_model matrices are one: `all` three, the `decoder`'s input and output, source and
-    target embeddings (`sources`), or `none`. (3.4)
+    tied: Literal["all", "decoder", "inputs", "none"] = "all"
+    """Which of the three V x d_model matrices are one: `all` three, the `decoder`'s input and output, the two
+    `inputs`' embeddings, or `none`. (3.4)
     """
 
     @model_validator(mode="after")

@@ -11,11 +11,11 @@ Departure by name (`ModelConfig.tied`): two or three separate matrices.
 
 import math
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
+from transduce.model.initialization import normal_rows
 
 
 class Embeddings(nn.Module):
@@ -25,11 +25,9 @@ class Embeddings(nn.Module):
         super().__init__()
         self.scale = math.sqrt(config.d_model)
         shape = (config.vocabulary_size, config.d_model)
-        self.source_VD = nn.Parameter(torch.empty(shape))
-        one_input = config.tied in ("all", "sources")
-        self.target_VD = self.source_VD if one_input else nn.Parameter(torch.empty(shape))
-        one_output = config.tied in ("all", "decoder")
-        self.output_VD = self.target_VD if one_output else nn.Parameter(torch.empty(shape))
+        self.source_VD = normal_rows(*shape)
+        self.target_VD = self.source_VD if config.tied in ("all", "inputs") else normal_rows(*shape)
+        self.output_VD = self.target_VD if config.tied in ("all", "decoder") else normal_rows(*shape)
 
     def embed_source(self, tokens_BS: Tensor) -> Tensor:
         """Return the scaled embeddings of source tokens, shape (B, S, D)."""

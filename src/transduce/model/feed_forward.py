@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
+from transduce.model.initialization import glorot_linear
 
 
 class FeedForward(nn.Module):
@@ -18,8 +19,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.W_1 = nn.Linear(config.d_model, config.d_ff)
-        self.W_2 = nn.Linear(config.d_ff, config.d_model)
+        self.W_1 = glorot_linear(config.d_model, config.d_ff)
+        self.W_2 = glorot_linear(config.d_ff, config.d_model)
         self.activation = functional.gelu if config.activation == "gelu" else functional.relu
         self.dropout = nn.Dropout(config.feed_forward_dropout)
 

@@ -10,7 +10,9 @@ and cosines in the second over timescales from 1 to exactly 10000; `learned`, ro
 import torch
 from torch import Tensor, nn
 
+from transduce.errors import DataError
 from transduce.model.config import ModelConfig
+from transduce.model.initialization import normal_rows
 
 LONGEST_TIMESCALE = 10_000.0
 
@@ -41,7 +43,7 @@ class PositionalEncoding(nn.Module):
         self.kind = config.positions
         self.d_model = config.d_model
         if self.kind == "learned":
-            self.table_TD = nn.Parameter(torch.empty(config.learned_positions, config.d_model))
+            self.table_TD = normal_rows(config.learned_positions, config.d_model)
         else:
             self.register_buffer("computed_TD", torch.empty(0, config.d_model), persistent=False)
 
@@ -52,8 +54,9 @@ class PositionalEncoding(nn.Module):
         last = first + embedded_BTD.size(1)
         if self.kind == "learned":
             if last > self.table_TD.size(0):
-                raise IndexError(
-                    f"position {last} is beyond the {self.table_TD.size(0)} positions that this model has learned"
+                raise DataError(
+                    f"A sentence of {last} tokens is longer than the {self.table_TD.size(0)} positions that this model "
+                    "has learned. Split it, or train with more model.learned_positions."
                 )
             return embedded_BTD + self.table_TD[first:last]
         return embedded_BTD + self._table(last, like=embedded_BTD)[first:last]

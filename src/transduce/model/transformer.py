@@ -1,4 +1,4 @@
-"""The Transformer, section 3 of "Attention Is All You Need": encoder, decoder, and how they start out.
+"""The Transformer, section 3 of "Attention Is All You Need": encoder and decoder.
 
 The encoder maps (x_1, …, x_n) to z = (z_1, …, z_n), here `memory`; the decoder generates (y_1, …, y_m) one symbol
 at a time, each depending on z and the symbols before it. "The output embeddings are offset by one position", so
@@ -84,30 +84,11 @@ class Transformer(nn.Module):
         self.embeddings = Embeddings(config)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.initialize()
 
     @property
     def output_matrix_VD(self) -> Tensor:
         """The pre-softmax matrix (3.4): logits are hidden_BTD @ output_matrix_VD.T, without a bias."""
         return self.embeddings.output_VD
-
-    @torch.no_grad()
-    def initialize(self) -> None:
-        """Draw the weights as the authors' code does: Glorot-uniform matrices, N(0, 1/d_model) embeddings, zero biases.
-
-        The queries, keys and values of a layer are drawn each by itself, not as one fused matrix.
-        """
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-        standard_deviation = self.config.d_model**-0.5
-        for name, parameter in self.named_parameters():
-            if name.startswith("embeddings.") or name.endswith("positions.table_TD"):
-                nn.init.normal_(parameter, std=standard_deviation)
-            elif name.endswith("v_A"):
-                nn.init.xavier_uniform_(parameter)
 
     def encode(self, source_BS: Tensor) -> Tensor:
         """Return the memory of a padded batch of source sentences, shape (B, S, D)."""
