@@ -1,0 +1,68 @@
+"""Section 3.4: one matrix, three uses, scaled by √d_model on the way in and not on the way out."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from transduce.model import ModelConfig, Transformer
+from transduce.model.embedding import Embeddings
+
+MATRICES = ("source_VD", "target_VD", "output_VD")
+
+
+def test_a_token_is_its_row_times_the_root_of_the_width(make_model: Callable[..., Transformer]) -> None:
+    embeddings = make_model().embeddings
+    tokens = torch.tensor([[3, 30], [0, 3]])
+    expected = torch.stack([embeddings.source_VD[row] for row in tokens]) * math.sqrt(14)
+    assert_close(embeddings.embed_source(tokens), expected)
+    assert_close(embeddings.embed_target(tokens), expected)
+
+
+@pytest.mark.parametrize(
+    ("tied", "groups"),
+    [
+        ("all", [{"source_VD", "target_VD", "output_VD"}]),
+        ("decoder", [{"source_VD"}, {"target_VD", "output_VD"}]),
+        ("inputs", [{"source_VD", "target_VD"}, {"output_VD"}]),
+        ("none", [{"source_VD"}, {"target_VD"}, {"output_VD"}]),
+    ],
+)
+def test_a_tied_matrix_is_one_tensor(
+    make_config: Callable[..., ModelConfig], tied: str, groups: list[set[str]]
+) -> None:
+    embeddings = Embeddings(make_config(tied=tied))
+    by_storage: dict[int, set[str]] = {}
+    for name, tensor in embeddings.state_dict().items():
+        by_storage.setdefault(tensor.data_ptr(), set()).add(name)
+    assert sorted(map(sorted, by_storage.values())) == sorted(map(sorted, groups))
+    assert sum(parameter.numel() for parameter in embeddings.parameters()) == len(groups) * 31 * 14
+
+
+@pytest.mark.parametrize("tied", ["all", "decoder", "inputs", "none"])
+def test_a_state_names_all_three_and_comes_back_tied(make_model: Callable[..., Transformer], tied: str) -> None:
+    saved, loaded = make_model(tied=tied), make_model(tied=tied)
+    state = {name: tensor.clone() for name, tensor in saved.state_dict().items()}  # as from a file: nothing shared
+    assert {f"embeddings.{name}" for name in MATRICES} <= state.keys()
+    loaded.load_state_dict(state)
+    for name in MATRICES:
+        assert torch.equal(getattr(loaded.embeddings, name), getattr(saved.embeddings, name))
+    assert len(set(map(id, loaded.embeddings.parameters()))) == len(set(map(id, saved.embeddings.parameters())))
+
+
+def test_one_matrix_gathers_the_gradients_of_its_three_uses(make_model: Callable[..., Transformer]) -> None:
+    tied, apart = make_model(tied="all"), make_model(tied="none")
+    apart.load_state_dict(tied.state_dict())
+    for model in (tied, apart):
+        hidden_BTD = model(torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9]]))
+        (hidden_BTD @ model.output_matrix_VD.T).logsumexp(dim=-1).sum().backward()
+    gradients = [getattr(apart.embeddings, name).grad for name in MATRICES]
+    assert all(gradient.abs().sum() > 0 for gradient in gradients)
+    assert_close(tied.embeddings.source_VD.grad, sum(gradients))
+
+
+def test_the_output_matrix_is_used_as_it_is(make_model: Callable[..., Transformer]) -> None:
+    model = make_model(tied="none")
+    assert model.output_matrix_VD is model.embeddings.output_VD
