@@ -1,0 +1,29 @@
+"""Source tokens in, the outputs that a `DecodingConfig` asks for out."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from transduce.decoding.beam_search import beam_search
+from transduce.decoding.config import DecodingConfig
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.sampling import sample
+from transduce.decoding.stepwise import State, Stepwise
+
+
+def search(
+    stepper: Stepwise[State],
+    source_BS: Tensor,
+    config: DecodingConfig,
+    *,
+    numbers: Sequence[int] | None = None,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[list[Hypothesis]]:
+    """Return the outputs of each sentence of a padded batch: by beam search, or drawn if `config` says so.
+
+    `prefixes`, one for each sentence and maybe empty, are tokens that its outputs must begin with. `numbers` are the
+    sentences' places in the whole text, which key the random draws; their places in the batch unless given.
+    """
+    if config.sample:
+        return sample(stepper, source_BS, config, numbers=numbers, prefixes=prefixes)
+    return beam_search(stepper, source_BS, config, prefixes=prefixes)
