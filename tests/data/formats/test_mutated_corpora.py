@@ -105,7 +105,7 @@ def campaign(folder: Path, packers: dict[str, Callable[[bytes], bytes]], *, roun
 
 
 def test_some_mutated_corpora(tmp_path: Path, packers: dict[str, Callable[[bytes], bytes]]) -> None:
-    campaign(tmp_path, packers, rounds=25)
+    campaign(tmp_path, packers, rounds=12)
 
 
 @pytest.mark.slow
