@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from transduce.errors import RunError
@@ -96,8 +96,8 @@ def write_manifest(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps({"files": files}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def manifest_fault(folder: Path) -> str | None:
-    """Return what is wrong with `folder` against its manifest, or None if every file is whole."""
+def manifest_fault(folder: Path, *, only: Container[str] | None = None) -> str | None:
+    """Return what is wrong with `folder` against its manifest, or None if every file (or those of `only`) is whole."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         files = dict(manifest["files"])
@@ -109,6 +109,8 @@ def manifest_fault(folder: Path) -> str | None:
         if not isinstance(expected, dict) or Path(name).is_absolute() or ".." in Path(name).parts:
             return f"{folder / MANIFEST} has an impossible entry {name!r}"
         file = folder / name
+        if only is not None and name not in only:
+            continue
         if not file.is_file():
             return f"{file} is missing"
         if file.stat().st_size != expected.get("bytes"):

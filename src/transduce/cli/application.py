@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from transduce.cli.describe import describe
+from transduce.cli.settings import settings
 from transduce.version import __version__
 
 app = typer.Typer(
@@ -27,3 +29,7 @@ def transduce(
     ] = False,
 ) -> None:
     """Learn from parallel text, translate, score, and look inside: the whole of "Attention Is All You Need"."""
+
+
+app.command()(settings)
+app.command()(describe)

@@ -1,0 +1,117 @@
+"""`transduce describe`: what a preset or a model is made of and what it costs."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def describe(
+    what: Annotated[str, typer.Argument(metavar="PRESET|MODEL", help="A preset such as base, or a model directory.")],
+    vocabulary: Annotated[int | None, typer.Option(help="Size of the vocabulary, in place of the preset's.")] = None,
+    length: Annotated[int, typer.Option(help="Length of the sentences that arithmetic is counted for.")] = 25,
+    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+) -> None:
+    """Show parameters by part, arithmetic per token and for the whole schedule, and memory."""
+    import json
+
+    facts = _gather(what, vocabulary=vocabulary, length=length)
+    if json_output:
+        typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+    else:
+        _draw(facts)
+
+
+def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]:
+    from transduce.experiment import resolve_experiment
+    from transduce.model import cost
+    from transduce.model_directory import bundled_models, find_model, read_description
+
+    if Path(what).exists() or what in bundled_models():
+        config, training = read_description(find_model(what)).architecture, None
+    else:
+        experiment = resolve_experiment(preset=what)
+        config, training = experiment.model, experiment.training
+    if vocabulary is not None:
+        config = config.model_copy(update={"vocabulary_size": vocabulary})
+    arithmetic = cost.arithmetic(config, length=length)
+    facts: dict[str, Any] = {
+        "name": what,
+        "architecture": config.model_dump(mode="json"),
+        "parameters": {"total": cost.parameter_count(config), "by_part": cost.parameters_by_part(config)},
+        "operations_per_token": {
+            "length": length,
+            "forward": arithmetic.forward,
+            "training": arithmetic.training,
+            "by_part": {
+                "encoder": arithmetic.encoder,
+                "decoder": arithmetic.decoder,
+                "output": arithmetic.output,
+            },
+        },
+        "memory_bytes": {
+            "translation_float32": cost.translation_memory(config),
+            "translation_int8": cost.translation_memory(config, bytes_per_weight=1),
+        },
+    }
+    if training is not None:
+        tokens = training.micro_batch_tokens or training.batch_tokens
+        facts["memory_bytes"]["training"] = cost.training_memory(config, tokens=tokens)
+        facts["memory_bytes"]["training_tokens_at_once"] = tokens
+        if training.steps is not None:
+            facts["schedule"] = {
+                "steps": training.steps,
+                "batch_tokens": training.batch_tokens,
+                "operations": arithmetic.training * training.steps * training.batch_tokens,
+            }
+    if what in TABLE_2:
+        facts["paper"] = TABLE_2[what]
+    return facts
+
+
+# Table 2's last column and how the paper came to it: hours x GPUs x the sustained rate it assumes for a P100.
+TABLE_2: dict[str, dict[str, Any]] = {
+    "base": {"operations": 3.3e18, "estimate": "12 hours x 8 GPUs x 9.5 TFLOP/s", "parameters_millions": 65},
+    "big": {"operations": 2.3e19, "estimate": "3.5 days x 8 GPUs x 9.5 TFLOP/s", "parameters_millions": 213},
+}
+
+
+def _draw(facts: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    parameters, operations, memory = facts["parameters"], facts["operations_per_token"], facts["memory_bytes"]
+    table = Table(title=f"{facts['name']}: {parameters['total']:,} parameters", title_justify="left", box=None)
+    table.add_column("part")
+    table.add_column("parameters", justify="right")
+    for part, count in parameters["by_part"].items():
+        table.add_row(part, f"{count:,}")
+    table.add_row("all", f"{parameters['total']:,}", style="bold")
+    console.print(table)
+    console.print(
+        f"\nArithmetic for one source and one target token (sentences of {operations['length']}): "
+        f"{operations['forward'] / 1e6:,.1f} MFLOP to predict, {operations['training'] / 1e6:,.1f} MFLOP to learn from."
+    )
+    if "schedule" in facts:
+        schedule = facts["schedule"]
+        console.print(
+            f"Its schedule of {schedule['steps']:,} steps of {schedule['batch_tokens']:,} tokens: "
+            f"{schedule['operations']:.2e} FLOP."
+        )
+    if "paper" in facts:
+        paper = facts["paper"]
+        console.print(
+            f"The paper's Table 2 says {paper['operations']:.1e}, estimated as {paper['estimate']}: what the machines "
+            "could have done in that time, not what the model needs."
+        )
+    mib = {name: size / 2**20 for name, size in memory.items() if name != "training_tokens_at_once"}
+    console.print(
+        f"Memory: {mib['translation_float32']:,.0f} MiB of weights to translate in float32, "
+        f"{mib['translation_int8']:,.0f} MiB in int8"
+        + (
+            f"; about {mib['training']:,.0f} MiB to train with {memory['training_tokens_at_once']:,} tokens at once."
+            if "training" in mib
+            else "."
+        )
+    )

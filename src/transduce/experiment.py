@@ -1,0 +1,242 @@
+"""An experiment is data + model + training + decoding: one TOML file, or a preset, or both.
+
+Precedence: preset, then file, then `--set section.key=value`. The resolved whole is written into the run. This is the
+one place that parses TOML, and the one place that turns pydantic's errors into a `ConfigError`: every fault at once,
+each with its dotted key and, for an unknown one, the nearest that exists.
+"""
+
+import difflib
+import json
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from transduce.data.config import DataConfig
+from transduce.decoding.config import DecodingConfig
+from transduce.errors import ConfigError
+from transduce.model.config import ModelConfig
+from transduce.training.config import TrainingConfig
+
+
+class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
+    """Everything that decides what a run does."""
+
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key that an experiment may set."""
+
+    key: str
+    type: str
+    default: str
+    meaning: str
+    unit: str
+    paper: str
+
+
+def preset_names() -> list[str]:
+    """Return the names of the presets that come with the package."""
+    folder = package_files("transduce") / "presets"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_preset(name: str) -> dict[str, Any]:
+    """Return a preset as it is written; a preset may build on another by naming it as its own `preset`."""
+    if name not in preset_names():
+        raise ConfigError(
+            f"There is no preset {name!r}{_nearest(name, preset_names())}. There are: {', '.join(preset_names())}."
+        )
+    text = (package_files("transduce") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
+    return _with_its_preset(tomllib.loads(text), where=f"preset {name}")
+
+
+def resolve_experiment(
+    file: Path | None = None, *, preset: str | None = None, overrides: Sequence[str] = ()
+) -> ExperimentConfig:
+    """Join preset, file and overrides into one valid experiment, or raise a ConfigError that lists every fault."""
+    return validate_experiment(
+        gather_settings(file, preset=preset, overrides=overrides), where=str(file or preset or "the settings given")
+    )
+
+
+def gather_settings(
+    file: Path | None = None, *, preset: str | None = None, overrides: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Join preset, file and overrides as they are written, without filling in what they leave out."""
+    content = read_toml(file) if file is not None else {}
+    if preset is not None:
+        content["preset"] = preset
+    content = _with_its_preset(content, where=str(file or "the command line"))
+    for override in overrides:
+        content = merged(content, _parse_override(override))
+    return content
+
+
+def validate_experiment(content: Mapping[str, Any], *, where: str) -> ExperimentConfig:
+    """Return the experiment that `content` describes; `where` names its origin in the error."""
+    try:
+        return ExperimentConfig.model_validate(content)
+    except ValidationError as fault:
+        faults = [_describe_fault(detail) for detail in fault.errors()]
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        raise ConfigError(f"{where} has {count}:\n" + "\n".join(f"  {line}" for line in faults)) from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; what is wrong with it is told with its line."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no experiment file {path}. `--write-experiment {path}` makes one.") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path} is a folder, not an experiment file. To go on with a run, give --output.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text, so it cannot be an experiment file.") from None
+    except tomllib.TOMLDecodeError as fault:
+        raise ConfigError(f"{path} is not valid TOML: {fault}.") from None
+
+
+def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `lower` with the keys of `upper` laid over it, section by section."""
+    result = dict(lower)
+    for key, value in upper.items():
+        below = result.get(key)
+        result[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return result
+
+
+def write_toml(experiment: ExperimentConfig, *, with_meanings: bool = False) -> str:
+    """Return the experiment as TOML, every key of it; with `with_meanings`, each under a comment that explains it."""
+    lines = ["# An experiment of transduce: `transduce train THIS_FILE --output runs/NAME`."]
+    for section in ExperimentConfig.model_fields:
+        config = getattr(experiment, section)
+        lines += ["", f"[{section}]"]
+        for key, value in config.model_dump(mode="json").items():
+            if with_meanings:
+                lines += [f"# {line}" for line in _meaning(type(config).model_fields[key]).splitlines()]
+            lines.append(f"{key} = {_toml(value)}" if value is not None else f"# {key} = (not set)")
+    return "\n".join(lines) + "\n"
+
+
+def settings() -> Iterator[Setting]:
+    """List every key of an experiment with its meaning, unit, default and section of the paper."""
+    for section, field in ExperimentConfig.model_fields.items():
+        config = field.annotation
+        assert isinstance(config, type)
+        assert issubclass(config, BaseModel)
+        for key, setting in config.model_fields.items():
+            meaning, unit, paper = split_description(_meaning(setting))
+            default = setting.get_default(call_default_factory=True)
+            yield Setting(
+                key=f"{section}.{key}",
+                type=_type_name(setting.annotation),
+                default="not set" if default is None else _toml(_plain(default)),
+                meaning=meaning,
+                unit=unit,
+                paper=paper,
+            )
+
+
+def split_description(description: str) -> tuple[str, str, str]:
+    """Split a field's docstring into its meaning, its unit `[…]` and its section of the paper `(…)`."""
+    match = re.fullmatch(
+        r"(.*?)(?:\s*\[([^\[\]]+)\])?(?:\s*\(((?:\d|T\d|Table)[^()]*)\))?", description.strip(), re.DOTALL
+    )
+    assert match is not None
+    return " ".join(match[1].split()), match[2] or "", match[3] or ""
+
+
+def known_keys() -> list[str]:
+    """Return every dotted key that an experiment may set."""
+    return [setting.key for setting in settings()]
+
+
+def nearest_key(key: str) -> str:
+    """Return " (did you mean …?)" for a key that does not exist, or nothing when no key is near."""
+    return _nearest(key, [*ExperimentConfig.model_fields, *known_keys()])
+
+
+def _with_its_preset(content: dict[str, Any], *, where: str) -> dict[str, Any]:
+    preset = content.pop("preset", None)
+    if preset is None:
+        return content
+    if not isinstance(preset, str):
+        raise ConfigError(f'{where}: preset must be a name such as preset = "base", not {preset!r}.')
+    return merged(read_preset(preset), content)
+
+
+def _parse_override(override: str) -> dict[str, Any]:
+    key, equals, value = override.partition("=")
+    section, dot, name = key.strip().partition(".")
+    if not equals or not dot:
+        raise ConfigError(f"--set {override!r} is not of the form section.key=value, such as training.steps=20000.")
+    try:
+        parsed = tomllib.loads(f"value = {value.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()  # a bare word, as a shell leaves it after taking the quotes away
+    return {section: {name: parsed}}
+
+
+def _describe_fault(detail: ErrorDetails) -> str:
+    key = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        return f"{key}: unknown{nearest_key(key)}. `transduce settings` lists every key."
+    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "value_error":
+        return f"{key}: {message}"
+    return f"{key} = {detail['input']!r}: {message}."
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    by_last_part = {key.rpartition(".")[2]: key for key in known}
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    near = near or [by_last_part[k] for k in difflib.get_close_matches(name.rpartition(".")[2], by_last_part, n=1)]
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _meaning(field: FieldInfo) -> str:
+    return field.description or ""
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - whatever TOML can say
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+
+def _toml(value: Any) -> str:  # noqa: ANN401 - whatever JSON can say
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items() if item is not None) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _type_name(annotation: object) -> str:
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return " or ".join(_type_name(part) for part in typing.get_args(annotation) if part is not type(None))
+    if typing.get_origin(annotation) is typing.Literal:
+        return " | ".join(json.dumps(choice) for choice in typing.get_args(annotation))
+    if typing.get_origin(annotation) is typing.Annotated:
+        return _type_name(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) in (tuple, list):
+        return f"list of {_type_name(typing.get_args(annotation)[0])}"
+    names = {int: "integer", float: "number", str: "text", bool: "true | false", Path: "path"}
+    return (
+        names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+        if isinstance(annotation, type)
+        else str(annotation)
+    )

@@ -1,0 +1,267 @@
+"""A model on disk: config.json, tokenizer.model, weights.safetensors, and README.md, its card.
+
+Names of weights are the paper's, unfused; fused forms are made on load. A tied matrix is stored once. Weights are
+float32, bf16, or int8 with a float32 scale per row (`<name>.scale`): w ≈ int8 * scale, the largest of a row being 127.
+Nothing in the folder can be executed, and nothing in it is believed before it is checked: sizes in the header of
+the weights are compared with the file and with the configuration before memory is taken for them.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import BaseModel, PositiveInt, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from transduce.errors import ModelError
+from transduce.files import directory_written_atomically, manifest_fault, recover_directory
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.text.tokenizer import Tokenizer
+
+FORMAT_VERSION = 1
+CONFIG, TOKENIZER, WEIGHTS, CARD = "config.json", "tokenizer.model", "weights.safetensors", "README.md"
+TRAINING_HASHES = "training_hashes.safetensors"
+_LONGEST_HEADER = 16 << 20
+_LARGEST_CONFIG = 1 << 20
+_BYTES = {"F32": 4, "BF16": 2, "I8": 1, "U64": 8}
+
+Storage = Literal["float32", "bf16", "int8"]
+
+
+class Languages(BaseModel, frozen=True, extra="forbid"):
+    """The two languages by their BCP 47 names; unset for two-column text of unknown kind."""
+
+    source: str | None = None
+    target: str | None = None
+
+
+class Description(BaseModel, frozen=True, extra="forbid"):
+    """What config.json says."""
+
+    format: Literal["transduce"] = "transduce"
+    format_version: int = FORMAT_VERSION
+    architecture: ModelConfig
+    languages: Languages = Languages()
+    weights: Storage = "float32"
+    longest_sentence: PositiveInt | None = None
+    """The most pieces that a sentence had in training."""
+    decoding: dict[str, Any] = {}
+    """Settings of the search that this model was tuned with."""
+    training: dict[str, Any] = {}
+    """Where the weights come from: step, averaged checkpoints, scores, time."""
+
+
+@dataclass(frozen=True)
+class ModelDirectory:
+    """A model directory, read and found whole."""
+
+    folder: Path
+    description: Description
+    tokenizer: Tokenizer
+    parameters: Mapping[str, Tensor]
+
+    def transformer(self) -> Transformer:
+        """Return the network with these weights, in float32, ready to translate."""
+        model = empty_transformer(self.description.architecture)
+        fill(model, self.parameters)
+        return model.eval()
+
+    def training_hashes(self) -> "np.ndarray[Any, np.dtype[np.uint64]] | None":
+        """Return the hashes of the sentences trained on, sorted, or None where they were not kept."""
+        path = self.folder / TRAINING_HASHES
+        if not path.exists():
+            return None
+        header = read_header(path)
+        if set(header) != {"hashes"} or header["hashes"]["dtype"] != "U64":
+            raise ModelError(f"{path} does not hold the hashes of training sentences. Delete it to do without.")
+        return np.asarray(load_file(path)["hashes"].numpy(), dtype=np.uint64)
+
+
+def save_model(
+    folder: Path,
+    description: Description,
+    parameters: Mapping[str, Tensor],
+    *,
+    tokenizer: Tokenizer,
+    card: str,
+    training_hashes: "np.ndarray[Any, np.dtype[np.uint64]] | None" = None,
+) -> None:
+    """Write a model directory in one move, replacing an older one at `folder`."""
+    recover_directory(folder)
+    with directory_written_atomically(folder) as beside:
+        (beside / CONFIG).write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        (beside / TOKENIZER).write_bytes(tokenizer.to_bytes())
+        save_file(stored(parameters, description.weights), beside / WEIGHTS)
+        (beside / CARD).write_text(card, encoding="utf-8")
+        if training_hashes is not None:
+            save_file({"hashes": torch.from_numpy(np.ascontiguousarray(training_hashes))}, beside / TRAINING_HASHES)
+
+
+def find_model(name: str) -> Path:
+    """Return the model directory that a user means: a model directory, a run that holds one, or a bundled name.
+
+    What exists or contains a separator is a path; anything else is the name of a model that came with the package.
+    """
+    path = Path(name)
+    if path.exists() or "/" in name or os.sep in name:
+        return path / "model" if not (path / CONFIG).exists() and (path / "model" / CONFIG).exists() else path
+    bundled = bundled_models()
+    if name not in bundled:
+        offer = f"Bundled models: {', '.join(bundled)}." if bundled else "This version bundles no model."
+        raise ModelError(f"There is no folder {name} and no bundled model of that name. {offer}")
+    return bundled[name]
+
+
+def bundled_models() -> dict[str, Path]:
+    """Return the models that came with the package, by name."""
+    folder = Path(str(package_files("transduce"))) / "models"
+    return {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{CONFIG}"))}
+
+
+def load_model(folder: Path) -> ModelDirectory:
+    """Read a model directory; one that is damaged, foreign or too new is refused with an error that says which."""
+    recover_directory(folder)
+    description = read_description(folder)
+    for name in (TOKENIZER, WEIGHTS):
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder} is not a whole model directory: {name} is missing. Copy the folder again.")
+    fault = manifest_fault(folder, only={CONFIG, TOKENIZER, WEIGHTS})
+    if fault is not None:
+        raise ModelError(f"{folder} is damaged: {fault}. Copy the folder again from where it came.")
+    tokenizer = Tokenizer.from_bytes((folder / TOKENIZER).read_bytes(), name=str(folder / TOKENIZER))
+    if tokenizer.vocabulary_size != description.architecture.vocabulary_size:
+        raise ModelError(
+            f"{folder / TOKENIZER} has {tokenizer.vocabulary_size:,} pieces but {CONFIG} says "
+            f"{description.architecture.vocabulary_size:,}: these files do not belong together."
+        )
+    parameters = _load_weights(folder / WEIGHTS, description)
+    return ModelDirectory(folder=folder, description=description, tokenizer=tokenizer, parameters=parameters)
+
+
+def read_description(folder: Path) -> Description:
+    """Read config.json alone."""
+    path = folder / CONFIG
+    if not folder.is_dir():
+        raise ModelError(f"There is no model at {folder}. Give the folder that holds {CONFIG} and {WEIGHTS}.")
+    if not path.is_file():
+        raise ModelError(f"{folder} is not a model directory: it has no {CONFIG}.")
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            raise ValueError(f"it has {path.stat().st_size:,} bytes")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        found = content.get("format"), content.get("format_version")
+    except (OSError, ValueError, AttributeError, RecursionError) as fault:
+        raise ModelError(f"{path} is damaged: {fault}. Copy the folder again from where it came.") from None
+    if found[0] != "transduce":
+        raise ModelError(f"{path} was not written by transduce (its format is {found[0]!r}).")
+    if not isinstance(found[1], int) or found[1] > FORMAT_VERSION:
+        raise ModelError(
+            f"{path} has format version {found[1]!r}, but this transduce reads up to {FORMAT_VERSION}. "
+            "Update transduce."
+        )
+    try:
+        return Description.model_validate(content)
+    except ValidationError as fault:
+        first = fault.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ModelError(f"{path} is damaged: {where}: {first['msg']} ({fault.error_count()} faults).") from None
+
+
+def stored(parameters: Mapping[str, Tensor], storage: Storage) -> dict[str, Tensor]:
+    """Return the tensors as they are stored; only matrices lose precision, never norms and biases."""
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in parameters.items():
+        value = tensor.detach().to("cpu", torch.float32)
+        if storage == "float32" or value.dim() < 2:
+            tensors[name] = value.contiguous().clone()
+        elif storage == "bf16":
+            tensors[name] = value.to(torch.bfloat16).contiguous()
+        else:
+            tensors[name], tensors[f"{name}.scale"] = quantize_rows(value)
+    return tensors
+
+
+def quantize_rows(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Return int8 rows and a scale for each, so that the largest weight of a row is 127 * scale."""
+    scale = matrix.abs().amax(dim=1) / 127.0
+    quantized = (matrix / scale.clamp_min(torch.finfo(torch.float32).tiny)[:, None]).round().to(torch.int8)
+    return quantized.contiguous(), scale.contiguous()
+
+
+def empty_transformer(config: ModelConfig) -> Transformer:
+    """Return a network whose parameters have shapes but take no memory yet."""
+    with torch.device("meta"):
+        return Transformer(config)
+
+
+def fill(model: Transformer, parameters: Mapping[str, Tensor]) -> None:
+    """Give an empty network its parameters without copying them; what was tied stays tied."""
+    filled = {id(empty): nn.Parameter(parameters[name]) for name, empty in model.named_parameters()}
+    for module in model.modules():
+        for name, empty in list(module.named_parameters(recurse=False, remove_duplicate=False)):
+            setattr(module, name, filled[id(empty)])
+
+
+def read_header(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what a safetensors file says it holds, after checking that the file can hold it."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(size - 8, _LONGEST_HEADER):
+            raise ModelError(f"{path} is damaged: its header would be {length:,} bytes of a file of {size:,}.")
+        raw = file.read(length)
+    try:
+        header = {name: entry for name, entry in json.loads(raw).items() if name != "__metadata__"}
+        wanted = sum(_tensor_bytes(entry) for entry in header.values())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ModelError(f"{path} is damaged: its header is not that of a safetensors file.") from None
+    if wanted != size - 8 - length:
+        raise ModelError(f"{path} is damaged: it should hold {wanted:,} bytes of weights, not {size - 8 - length:,}.")
+    return header
+
+
+def _tensor_bytes(entry: dict[str, Any]) -> int:
+    begin, end = entry["data_offsets"]
+    count = _BYTES[entry["dtype"]]
+    for extent in entry["shape"]:
+        if not isinstance(extent, int) or extent < 0:
+            raise ValueError("impossible shape")
+        count *= extent
+    if not (isinstance(begin, int) and isinstance(end, int)) or end - begin != count:
+        raise ValueError("impossible offsets")
+    return count
+
+
+def _load_weights(path: Path, description: Description) -> dict[str, Tensor]:
+    header = read_header(path)
+    config = description.architecture
+    if config.encoder_depth + config.decoder_depth > len(header):
+        raise ModelError(f"{path} holds {len(header)} tensors, too few for the layers that {CONFIG} names.")
+    expected = {name: list(p.shape) for name, p in empty_transformer(config).named_parameters()}
+    if description.weights == "int8":
+        expected |= {f"{name}.scale": shape[:1] for name, shape in expected.items() if len(shape) > 1}
+    found = {name: entry["shape"] for name, entry in header.items()}
+    if found != expected:
+        name = next(name for name in sorted({*found, *expected}) if found.get(name) != expected.get(name))
+        raise ModelError(
+            f"{path} does not fit {CONFIG}: {name} is {found.get(name, 'missing')} where the architecture "
+            f"has {expected.get(name, 'no such tensor')}."
+        )
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError, ValueError) as fault:
+        raise ModelError(f"{path} is damaged: {fault}. Copy the folder again from where it came.") from None
+    return {
+        name: tensor.float() * tensors[f"{name}.scale"][:, None] if f"{name}.scale" in tensors else tensor.float()
+        for name, tensor in tensors.items()
+        if not name.endswith(".scale")
+    }

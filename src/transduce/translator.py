@@ -1,0 +1,300 @@
+"""Text in, `Translation` out: what joins tokenizer, network and search.
+
+A text is cut into sentences, each sentence's placeholders are taken out, its pieces looked up, batches of similar
+length searched, and everything put together again in the order in which it came. What a sentence becomes does not
+depend on what it is batched with.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+from pydantic import ValidationError
+
+from transduce.compute import Precision, settle
+from transduce.data.batch import pad_rows
+from transduce.decoding.config import DecodingConfig
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.search import search
+from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
+from transduce.errors import ConfigError, ModelError
+from transduce.model.log_probabilities import token_log_probabilities
+from transduce.model_directory import Languages, ModelDirectory, find_model, load_model
+from transduce.text.placeholders import Protected, missing, protect, restore, surplus
+from transduce.text.sentences import segments, shorter_parts
+from transduce.text.tokenizer import EOS
+
+BATCH_TOKENS = 1024
+_LONGEST_UNLESS_KNOWN = 256
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One output for a text: the text, its tokens, and how good the model finds it."""
+
+    text: str
+    score: float
+    """log-probability over length penalty, summed over sentences: what search ranks by."""
+    log_probability: float
+    tokens: tuple[str, ...]
+    is_finished: bool
+    """False where the limit on length cut the output off."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A text and what became of it; the best output first among `alternatives`."""
+
+    source: str
+    alternatives: tuple[Alternative, ...]
+    missing: tuple[str, ...] = ()
+    """Placeholders of the source that the best output has lost."""
+    surplus: tuple[str, ...] = ()
+    """Placeholders that the best output repeats more often than the source."""
+
+    @property
+    def text(self) -> str:
+        """The best output."""
+        return self.alternatives[0].text
+
+    @property
+    def score(self) -> float:
+        """The best output's score."""
+        return self.alternatives[0].score
+
+    @property
+    def log_probability(self) -> float:
+        """The best output's log-probability."""
+        return self.alternatives[0].log_probability
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The best output's pieces."""
+        return self.alternatives[0].tokens
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """log p(target | source), token by token, the end token last."""
+
+    tokens: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def log_probability(self) -> float:
+        """The sum over tokens."""
+        return sum(self.log_probabilities)
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence on its way: which text and segment it belongs to, its placeholders, its ids with EOS."""
+
+    text: int
+    place: int
+    protected: Protected
+    ids: tuple[int, ...]
+
+
+class Translator:
+    """One model, or several as an ensemble, ready to translate."""
+
+    def __init__(
+        self, models: Sequence[ModelDirectory], *, precision: Precision = "float32", threads: int | None = None
+    ) -> None:
+        if not models:
+            raise ModelError("Give at least one model to translate with.")
+        fingerprints = {model.tokenizer.fingerprint for model in models}
+        if len(fingerprints) > 1:
+            raise ModelError("Models of an ensemble must share one tokenizer; these have different ones.")
+        self.models = tuple(models)
+        self.tokenizer = models[0].tokenizer
+        self.compute = settle(threads=threads, precision=precision)
+        dtype = torch.bfloat16 if self.compute.precision == "bf16" else torch.float32
+        self.networks = [model.transformer().to(dtype) for model in models]
+        steppers: list[Stepwise[Any]] = [TransformerStepper(network) for network in self.networks]
+        self.stepper: Stepwise[Any] = steppers[0] if len(steppers) == 1 else Ensemble(steppers)
+        self.decoding = self._decoding_of_the_model()
+
+    @classmethod
+    def load(cls, *names: str | Path, precision: Precision = "float32", threads: int | None = None) -> "Translator":
+        """Load a model directory, a run or a bundled model by name; several become an ensemble."""
+        models = [load_model(find_model(str(name))) for name in names]
+        return cls(models, precision=precision, threads=threads)
+
+    @property
+    def languages(self) -> Languages:
+        """The languages translated from and to, where they are known."""
+        return self.models[0].description.languages
+
+    @property
+    def longest_sentence(self) -> int:
+        """The most pieces of a sentence, its end token included, that the model has learned from."""
+        return self.models[0].description.longest_sentence or _LONGEST_UNLESS_KNOWN
+
+    @overload
+    def translate(self, text: str, **options: Any) -> Translation: ...  # noqa: ANN401
+    @overload
+    def translate(self, text: Iterable[str], **options: Any) -> list[Translation]: ...  # noqa: ANN401
+
+    def translate(self, text: str | Iterable[str], **options: Any) -> Translation | list[Translation]:
+        """Translate a text, or each of several; `options` are those of `DecodingConfig`, such as beam=4.
+
+        Each may be a paragraph: its sentences are translated one by one and put together again.
+        """
+        config = self.configure(**options)
+        if isinstance(text, str):
+            return self.translate_all([text], config)[0]
+        return self.translate_all(list(text), config)
+
+    def configure(self, **options: Any) -> DecodingConfig:  # noqa: ANN401
+        """Return the model's own settings of the search with `options` laid over them."""
+        try:
+            return DecodingConfig.model_validate({**self.decoding.model_dump(), **options})
+        except ValidationError as fault:
+            first = fault.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            message = first["msg"].removeprefix("Value error, ")
+            raise ConfigError(f"{where}: {message}" if where else message) from None
+
+    def translate_all(
+        self,
+        texts: Sequence[str],
+        config: DecodingConfig,
+        *,
+        numbers: Sequence[int] | None = None,
+        prefixes: Sequence[str] | None = None,
+    ) -> list[Translation]:
+        """Translate texts under one configuration; `numbers` key the random draws, `prefixes` force beginnings.
+
+        A prefix is forced on the first sentence of its text.
+        """
+        language = self.languages.source
+        parts = [self._parts(text, language=language) for text in texts]
+        sentences = [
+            _Sentence(text, place, *self._encode(part))
+            for text, own in enumerate(parts)
+            for place, (part, is_sentence) in enumerate(own)
+            if is_sentence
+        ]
+        found: dict[tuple[int, int], list[Hypothesis]] = {}
+        for batch in self._batches(sentences):
+            source_BS = pad_rows([sentence.ids for sentence in batch])
+            hypotheses = search(
+                self.stepper,
+                source_BS,
+                config,
+                numbers=[(numbers[s.text] if numbers else s.text) * 1_000_003 + s.place for s in batch],
+                prefixes=self._forced(batch, sentences, prefixes),
+            )
+            found.update({(s.text, s.place): own for s, own in zip(batch, hypotheses, strict=True)})
+        by_place = {(sentence.text, sentence.place): sentence for sentence in sentences}
+        return [
+            self._assemble(text, own, number=number, by_place=by_place, found=found)
+            for number, (text, own) in enumerate(zip(texts, parts, strict=True))
+        ]
+
+    @torch.no_grad()
+    def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
+        """Return how probable the model finds each pair's target, given its source, both taken as one sentence."""
+        assert len(self.networks) == 1, "likelihood is defined for one model"
+        network = self.networks[0]
+        results: dict[int, Likelihood] = {}
+        encoded = [_Sentence(number, 0, *self._encode(source)) for number, (source, _) in enumerate(pairs)]
+        for batch in self._batches(encoded):
+            targets = [self._encode(pairs[sentence.text][1])[1] for sentence in batch]
+            source_BS, target_BT = pad_rows([sentence.ids for sentence in batch]), pad_rows(targets)
+            log_BT = token_log_probabilities(network(source_BS, target_BT), network.output_matrix_VD, target_BT)
+            for sentence, ids, row in zip(batch, targets, log_BT.tolist(), strict=True):
+                pieces = tuple(self.tokenizer.piece(token) for token in ids)
+                results[sentence.text] = Likelihood(pieces, tuple(row[: len(ids)]))
+        return [results[number] for number in range(len(pairs))]
+
+    def _decoding_of_the_model(self) -> DecodingConfig:
+        try:
+            return DecodingConfig.model_validate(self.models[0].description.decoding)
+        except ValidationError as fault:
+            folder = self.models[0].folder
+            raise ModelError(
+                f"{folder} asks for a search that this version cannot do: {fault.errors()[0]['msg']}"
+            ) from None
+
+    def _parts(self, text: str, *, language: str | None) -> list[tuple[str, bool]]:
+        parts: list[tuple[str, bool]] = []
+        for segment in segments(text, language=language):
+            if not segment.is_sentence:
+                parts.append((segment.text, False))
+                continue
+            for part in shorter_parts(segment.text, length=self._length, longest=self.longest_sentence):
+                inner = part.strip()
+                start = part.find(inner)
+                pieces = [(part[:start], False), (inner, bool(inner)), (part[start + len(inner) :], False)]
+                parts += [piece for piece in pieces if piece[0]]
+        return parts
+
+    def _length(self, text: str) -> int:
+        return len(self._encode(text)[1])
+
+    def _encode(self, text: str) -> tuple[Protected, tuple[int, ...]]:
+        protected = protect(text)
+        return protected, (*self.tokenizer.encode(protected.text), EOS)
+
+    def _batches(self, sentences: Sequence[_Sentence]) -> Iterator[list[_Sentence]]:
+        batch: list[_Sentence] = []
+        for sentence in sorted(sentences, key=lambda s: len(s.ids), reverse=True):
+            if batch and (len(batch) + 1) * len(batch[0].ids) > BATCH_TOKENS:
+                yield batch
+                batch = []
+            batch.append(sentence)
+        if batch:
+            yield batch
+
+    def _forced(
+        self, batch: Sequence[_Sentence], sentences: Sequence[_Sentence], prefixes: Sequence[str] | None
+    ) -> list[list[int]] | None:
+        if prefixes is None:
+            return None
+        first: dict[int, int] = {}
+        for sentence in sentences:
+            first.setdefault(sentence.text, sentence.place)
+        return [self.tokenizer.encode(prefixes[s.text]) if first[s.text] == s.place else [] for s in batch]
+
+    def _assemble(
+        self,
+        text: str,
+        parts: Sequence[tuple[str, bool]],
+        *,
+        number: int,
+        by_place: dict[tuple[int, int], _Sentence],
+        found: dict[tuple[int, int], list[Hypothesis]],
+    ) -> Translation:
+        own = {place: (by_place[number, place], found[number, place]) for place, (_, is_s) in enumerate(parts) if is_s}
+        count = max((len(hypotheses) for _, hypotheses in own.values()), default=1)
+        alternatives = []
+        for rank in range(count):
+            chosen = {place: (s, hypotheses[min(rank, len(hypotheses) - 1)]) for place, (s, hypotheses) in own.items()}
+            written = [
+                restore(self.tokenizer.decode(chosen[place][1].tokens), chosen[place][0].protected.originals)
+                if is_sentence
+                else part
+                for place, (part, is_sentence) in enumerate(parts)
+            ]
+            hypotheses = [hypothesis for _, hypothesis in chosen.values()]
+            alternatives.append(
+                Alternative(
+                    text="".join(written),
+                    score=sum(hypothesis.score for hypothesis in hypotheses),
+                    log_probability=sum(hypothesis.log_probability for hypothesis in hypotheses),
+                    tokens=tuple(self.tokenizer.piece(token) for h in hypotheses for token in h.tokens),
+                    is_finished=all(hypothesis.is_finished for hypothesis in hypotheses),
+                )
+            )
+        best = [(s.protected, self.tokenizer.decode(hypotheses[0].tokens)) for s, hypotheses in own.values()]
+        return Translation(
+            source=text,
+            alternatives=tuple(alternatives),
+            missing=tuple(lost for protected, output in best for lost in missing(protected, output)),
+            surplus=tuple(extra for protected, output in best for extra in surplus(protected, output)),
+        )

@@ -1,0 +1,209 @@
+"""Model directories: what is written comes back, and what is damaged, foreign or hostile is refused by name."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from transduce.errors import ModelError
+from transduce.files import write_manifest
+from transduce.model import ModelConfig, Transformer
+from transduce.model_directory import (
+    Description,
+    Languages,
+    find_model,
+    load_model,
+    quantize_rows,
+    read_description,
+    save_model,
+)
+from transduce.text.tokenizer import Tokenizer
+
+LINES = ["the dog runs", "the cat sleeps", "der Hund läuft", "die Katze schläft"] * 3
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.learn(LINES, vocabulary_size=400)
+
+
+@pytest.fixture(scope="module")
+def network(tokenizer: Tokenizer) -> Transformer:
+    torch.manual_seed(3)
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=2, dropout=0)
+    return Transformer(config).eval()
+
+
+def parameters_of(network: Transformer) -> dict[str, Tensor]:
+    return {name: parameter.detach() for name, parameter in network.named_parameters()}
+
+
+def saved(folder: Path, network: Transformer, tokenizer: Tokenizer, **changes: object) -> Path:
+    description = Description(
+        architecture=network.config, languages=Languages(source="en", target="de"), longest_sentence=17
+    ).model_copy(update=changes)
+    save_model(folder, description, parameters_of(network), tokenizer=tokenizer, card="# A card\n")
+    return folder
+
+
+def test_float32_comes_back_bit_for_bit(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    loaded = load_model(saved(tmp_path / "model", network, tokenizer))
+    source_BS, target_BT = torch.tensor([[5, 9, 3]]), torch.tensor([[7, 8, 11, 3]])
+    assert torch.equal(loaded.transformer()(source_BS, target_BT), network(source_BS, target_BT))
+    assert loaded.description.languages == Languages(source="en", target="de")
+    assert loaded.tokenizer.encode("the dog") == tokenizer.encode("the dog")
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
+        "README.md",
+        "config.json",
+        "manifest.json",
+        "tokenizer.model",
+        "weights.safetensors",
+    ]
+
+
+@pytest.mark.parametrize("tied", ["all", "decoder", "inputs", "none"])
+def test_a_tied_matrix_is_stored_once_and_tied_again(
+    tmp_path: Path, tokenizer: Tokenizer, tied: Literal["all", "decoder", "inputs", "none"]
+) -> None:
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=6, heads=3, d_ff=5, layers=1, tied=tied)
+    network = Transformer(config)
+    folder = saved(tmp_path / "model", network, tokenizer)
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    assert (folder / "weights.safetensors").stat().st_size < 4 * parameters + 8_000
+    again = load_model(folder).transformer()
+    assert sum(parameter.numel() for parameter in again.parameters()) == parameters
+    assert (again.embeddings.source_VD is again.embeddings.output_VD) == (tied == "all")
+
+
+def test_int8_is_within_half_a_step_of_each_row(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    loaded = load_model(saved(tmp_path / "model", network, tokenizer, weights="int8"))
+    for name, original in parameters_of(network).items():
+        difference = (loaded.parameters[name] - original).abs()
+        if original.dim() < 2:
+            assert torch.equal(loaded.parameters[name], original), name
+        else:
+            half_step = original.abs().amax(dim=1, keepdim=True) / 127 / 2
+            assert bool((difference <= half_step * 1.0001).all()), name
+            assert difference.max() > 0
+
+
+def test_bf16_rounds_matrices_and_nothing_else(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    loaded = load_model(saved(tmp_path / "model", network, tokenizer, weights="bf16"))
+    for name, original in parameters_of(network).items():
+        expected = original.bfloat16().float() if original.dim() > 1 else original
+        assert torch.equal(loaded.parameters[name], expected), name
+
+
+def test_a_row_of_zeros_quantizes_to_zeros() -> None:
+    quantized, scale = quantize_rows(torch.tensor([[0.0, 0.0], [-2.54, 1.27]]))
+    assert quantized.tolist() == [[0, 0], [-127, 64]]
+    assert scale.tolist() == pytest.approx([0.0, 0.02])
+
+
+def test_training_hashes_are_kept_when_given(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    hashes = np.array([1, 2**63, 2**64 - 1], dtype=np.uint64)
+    description = Description(architecture=network.config)
+    save_model(
+        tmp_path / "m", description, parameters_of(network), tokenizer=tokenizer, card="", training_hashes=hashes
+    )
+    kept = load_model(tmp_path / "m").training_hashes()
+    assert kept is not None
+    assert kept.tolist() == hashes.tolist()
+    assert load_model(saved(tmp_path / "n", network, tokenizer)).training_hashes() is None
+
+
+def test_a_changed_card_is_nobodys_business(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    folder = saved(tmp_path / "model", network, tokenizer)
+    (folder / "README.md").write_text("mine now", encoding="utf-8")
+    assert load_model(folder).description.format_version == 1
+
+
+def damage_config(folder: Path, **changes: object) -> None:
+    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**content, **changes}), encoding="utf-8")
+    write_manifest(folder)
+
+
+def test_refusals_say_what_is_wrong(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    whole = saved(tmp_path / "whole", network, tokenizer)
+
+    def copy(name: str) -> Path:
+        return Path(shutil.copytree(whole, tmp_path / name))
+
+    with pytest.raises(ModelError, match="There is no model at"):
+        load_model(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match=r"it has no config\.json"):
+        load_model(tmp_path / "empty")
+
+    newer = copy("newer")
+    damage_config(newer, format_version=2)
+    with pytest.raises(ModelError, match=r"format version 2, but this transduce reads up to 1\. Update"):
+        load_model(newer)
+    foreign = copy("foreign")
+    damage_config(foreign, format="marian")
+    with pytest.raises(ModelError, match="was not written by transduce"):
+        load_model(foreign)
+    torn = copy("torn")
+    (torn / "config.json").write_text('{"format": ', encoding="utf-8")
+    with pytest.raises(ModelError, match=r"config\.json is damaged"):
+        load_model(torn)
+    unknown = copy("unknown")
+    damage_config(unknown, surprise=1)
+    with pytest.raises(ModelError, match="surprise: Extra inputs"):
+        load_model(unknown)
+    missing = copy("missing")
+    (missing / "weights.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"weights\.safetensors is missing"):
+        load_model(missing)
+    flipped = copy("flipped")
+    content = bytearray((flipped / "weights.safetensors").read_bytes())
+    content[-5] ^= 1
+    (flipped / "weights.safetensors").write_bytes(content)
+    with pytest.raises(ModelError, match="does not match its SHA-256"):
+        load_model(flipped)
+    cut = copy("cut")
+    (cut / "weights.safetensors").write_bytes((whole / "weights.safetensors").read_bytes()[:-4])
+    write_manifest(cut)
+    with pytest.raises(ModelError, match="it should hold"):
+        load_model(cut)
+    wider = copy("wider")
+    architecture = json.loads((wider / "config.json").read_text(encoding="utf-8"))["architecture"]
+    damage_config(wider, architecture={**architecture, "d_ff": 17})
+    with pytest.raises(ModelError, match=r"does not fit config\.json: .* where the architecture"):
+        load_model(wider)
+    deep = copy("deep")
+    damage_config(deep, architecture={**architecture, "layers": 10**9})
+    with pytest.raises(ModelError, match="too few for the layers"):
+        load_model(deep)
+    other = copy("other")
+    (other / "tokenizer.model").write_bytes(Tokenizer.learn(LINES, vocabulary_size=290).to_bytes())
+    write_manifest(other)
+    with pytest.raises(ModelError, match="do not belong together"):
+        load_model(other)
+
+
+def test_a_lying_header_takes_no_memory(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    folder = saved(tmp_path / "model", network, tokenizer)
+    header = json.dumps({"x": {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 4 << 40]}}).encode()
+    for claimed in (len(header), 1 << 60):
+        (folder / "weights.safetensors").write_bytes(claimed.to_bytes(8, "little") + header)
+        write_manifest(folder)
+        with pytest.raises(
+            ModelError, match=r"is damaged: (it should hold 4,398,046,511,104 bytes|its header would be)"
+        ):
+            load_model(folder)
+
+
+def test_names_of_models(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    saved(tmp_path / "run" / "model", network, tokenizer)
+    assert find_model(str(tmp_path / "run")) == tmp_path / "run" / "model"
+    assert find_model(str(tmp_path / "run" / "model")) == tmp_path / "run" / "model"
+    assert read_description(find_model(str(tmp_path / "run"))).longest_sentence == 17
+    with pytest.raises(ModelError, match="There is no folder en-xx and no bundled model of that name"):
+        find_model("en-xx")
