@@ -1,1 +1,1 @@
-"""Honest scores: sacrebleu with its signature, the protocols of the literature, perplexity."""
+"""From text to an honest number: scores with signatures, protocols, significance, perplexity, records."""

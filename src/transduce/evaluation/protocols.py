@@ -1,0 +1,144 @@
+"""What is done to both sides before a score is counted: three protocols, because a BLEU without one means nothing.
+
+- `detokenised`: the text as a reader sees it; sacrebleu tokenises. The form to report (BLEU, chrF2, TER).
+- `paper`: as the authors computed their BLEU (`get_ende_bleu.sh` beside their code): Unicode punctuation replaced,
+  the Moses tokenizer, compounds split at hyphens, "rich-text" -> "rich ##AT##-##AT## text", cased, unsmoothed.
+- `lowercased`: lower-cased, then normalised and tokenised by sacremoses with escapes and without aggressive dashes,
+  unsmoothed: the form in which Multi30k scores are published.
+
+Departure: the authors' references came tokenised; here both sides go through the same steps. On newstest2013 that is
+the same thing, because its reference has no Unicode punctuation to replace.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from transduce.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How hypotheses and references become scores."""
+
+    name: str
+    prepare: Callable[[str], str]
+    """What happens to every line of both sides before sacrebleu sees it."""
+    make_metrics: Callable[[], Mapping[str, Metric]]
+    """Fresh sacrebleu metrics by the names they are shown under."""
+    signature_parts: Mapping[str, str]
+    """What `prepare` did, in place of what sacrebleu would say about the steps it was told to leave out."""
+
+    def prepared(self, lines: Sequence[str]) -> list[str]:
+        """Return the lines as sacrebleu is to see them; like its command line, without white space at their ends."""
+        return [self.prepare(line).rstrip() for line in lines]
+
+    def signature(self, from_sacrebleu: str) -> str:
+        """Return sacrebleu's signature with this protocol's own steps named in it."""
+        parts = dict(part.split(":", maxsplit=1) for part in from_sacrebleu.split("|"))
+        parts.update(self.signature_parts)
+        return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def detokenised(target_language: str | None = None) -> Protocol:
+    """Return the protocol to report: sacrebleu's own defaults on text as a reader sees it.
+
+    The language matters for Chinese, Japanese and Korean alone, which sacrebleu tokenises in their own way.
+    """
+    language = _primary(target_language)
+
+    def metrics() -> Mapping[str, Metric]:
+        try:
+            bleu = BLEU(trg_lang=language, force=True)
+        except RuntimeError as fault:  # the tokenizers of Japanese and Korean are extras of sacrebleu
+            raise ConfigError(
+                f"BLEU for the language {language} needs a tokenizer that is not installed. "
+                f"Run: pip install 'sacrebleu[{language}]'"
+            ) from fault
+        return {"BLEU": bleu, "chrF2": CHRF(), "TER": TER()}
+
+    return Protocol("detokenised", prepare=_unchanged, make_metrics=metrics, signature_parts={})
+
+
+def paper(target_language: str | None) -> Protocol:
+    """Return the authors' protocol for a target language: cased, tokenised, compound-split, unsmoothed BLEU."""
+    language = _required(target_language, protocol="paper")
+    tokenizer, normalizer = MosesTokenizer(language), MosesPunctNormalizer(language)
+
+    def prepare(line: str) -> str:
+        return split_compounds(_tokenised(tokenizer, normalizer.replace_unicode_punct(line)))
+
+    return _tokenised_protocol("paper", prepare, tokenization=f"moses-{language}-atat")
+
+
+def lowercased(target_language: str | None) -> Protocol:
+    """Return the protocol of published Multi30k scores: lower-cased, normalised, tokenised, unsmoothed BLEU."""
+    language = _required(target_language, protocol="lowercased")
+    tokenizer, normalizer = MosesTokenizer(language), MosesPunctNormalizer(language)
+
+    def prepare(line: str) -> str:
+        return _tokenised(tokenizer, normalizer.normalize(line.lower()))
+
+    return _tokenised_protocol("lowercased", prepare, tokenization=f"moses-{language}-norm", case="lc")
+
+
+PROTOCOLS: Mapping[str, Callable[[str | None], Protocol]] = {
+    "detokenised": detokenised,
+    "paper": paper,
+    "lowercased": lowercased,
+}
+
+
+def protocol_named(name: str, *, target_language: str | None) -> Protocol:
+    """Return the protocol of that name, or say which there are."""
+    if name not in PROTOCOLS:
+        raise ConfigError(f"There is no protocol {name!r}. There are: {', '.join(PROTOCOLS)}.")
+    return PROTOCOLS[name](target_language)
+
+
+def split_compounds(tokenised: str) -> str:
+    """Split every hyphen inside a token: "rich-text format" becomes "rich ##AT##-##AT## text format".
+
+    As in the authors' substitution, a match uses up the character after its hyphen, so that of "a-b-c", whose
+    parts are single characters, only the first hyphen is split.
+    """
+    return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
+
+
+def _tokenised_protocol(
+    name: str, prepare: Callable[[str], str], *, tokenization: str, case: str = "mixed"
+) -> Protocol:
+    def metrics() -> Mapping[str, Metric]:
+        return {f"BLEU ({name})": BLEU(tokenize="none", smooth_method="none", force=True)}
+
+    signature = {"case": case, "tok": tokenization, "sacremoses": version("sacremoses")}
+    return Protocol(name, prepare=prepare, make_metrics=metrics, signature_parts=signature)
+
+
+def _tokenised(tokenizer: MosesTokenizer, line: str) -> str:
+    return str(tokenizer.tokenize(line, aggressive_dash_splits=False, escape=True, return_str=True))
+
+
+def _unchanged(line: str) -> str:
+    return line
+
+
+def _primary(language: str | None) -> str:
+    """Return the language alone: `pt` of `pt-BR`."""
+    return (language or "").lower().partition("-")[0]
+
+
+def _required(language: str | None, *, protocol: str) -> str:
+    if not language:
+        raise ConfigError(
+            f"The protocol {protocol} tokenises by the rules of the target language, which is not known here. "
+            "Give it, such as --target-language de."
+        )
+    return _primary(language)
