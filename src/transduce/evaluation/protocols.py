@@ -37,8 +37,8 @@ class Protocol:
     """What `prepare` did, in place of what sacrebleu would say about the steps it was told to leave out."""
 
     def prepared(self, lines: Sequence[str]) -> list[str]:
-        """Return the lines as sacrebleu is to see them; like its command line, without white space at their ends."""
-        return [self.prepare(line).rstrip() for line in lines]
+        """Return the lines as sacrebleu is to see them."""
+        return [self.prepare(line) for line in lines]
 
     def signature(self, from_sacrebleu: str) -> str:
         """Return sacrebleu's signature with this protocol's own steps named in it."""

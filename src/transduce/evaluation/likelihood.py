@@ -1,0 +1,73 @@
+"""log p(y | x) of pairs that are given, token by token: teacher forcing, one pass over each batch.
+
+It is what search sums up while it writes: for search's own output, the sum over tokens equals the log-probability
+that search reports.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from transduce.data.batch import pad_rows
+from transduce.errors import DataError
+from transduce.model.log_probabilities import token_log_probabilities
+from transduce.model.transformer import Transformer
+from transduce.progress import Progress, Silent
+
+Pair = tuple[Sequence[int], Sequence[int]]
+"""Token ids of source and target, each with its end mark."""
+
+TOKENS_AT_ONCE = 4096
+
+
+@torch.inference_mode()
+def log_probabilities_of_pairs(
+    model: Transformer,
+    pairs: Sequence[Pair],
+    *,
+    tokens_at_once: int = TOKENS_AT_ONCE,
+    progress: Progress = Silent(),  # noqa: B008 - it has no state
+) -> list[list[float]]:
+    """Return, for each pair, log p of each target token after those before it, the end mark included."""
+    _require_positions_for(model, pairs)
+    device = model.output_matrix_VD.device
+    found: list[list[float]] = [[] for _ in pairs]
+    with progress.stage("likelihood", total=len(pairs), unit="pairs") as stage:
+        for places in _batches(pairs, tokens_at_once=tokens_at_once):
+            source_BS = pad_rows([pairs[place][0] for place in places]).to(device)
+            target_BT = pad_rows([pairs[place][1] for place in places]).to(device)
+            hidden_BTD = model(source_BS, target_BT)
+            log_p_BT = token_log_probabilities(hidden_BTD, model.output_matrix_VD, target_BT)
+            for place, row in zip(places, log_p_BT.tolist(), strict=True):
+                found[place] = row[: len(pairs[place][1])]
+            stage.advance(len(places))
+    return found
+
+
+def _require_positions_for(model: Transformer, pairs: Sequence[Pair]) -> None:
+    if model.config.positions != "learned":
+        return
+    limit = model.config.learned_positions
+    for number, pair in enumerate(pairs, start=1):
+        longest = max(map(len, pair))
+        if longest > limit:
+            raise DataError(
+                f"Pair {number} has {longest:,} pieces, but this model learned positions for {limit:,}. "
+                "Leave the pair out, or train a model with more: model.learned_positions, or sinusoidal positions."
+            )
+
+
+def _batches(pairs: Sequence[Pair], *, tokens_at_once: int) -> Iterator[list[int]]:
+    """Yield the places of pairs of similar length, so that padding costs little; a long pair is alone."""
+    order = sorted(range(len(pairs)), key=lambda place: (len(pairs[place][1]), len(pairs[place][0])))
+    batch: list[int] = []
+    longest = 0
+    for place in order:
+        longest_with_this = max(longest, *map(len, pairs[place]))
+        if batch and longest_with_this * (len(batch) + 1) > tokens_at_once:
+            yield batch
+            batch, longest_with_this = [], max(map(len, pairs[place]))
+        batch.append(place)
+        longest = longest_with_this
+    if batch:
+        yield batch
