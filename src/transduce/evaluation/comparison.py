@@ -1,0 +1,193 @@
+"""Runs side by side: the settings that differ, scores, mean and range over seeds, significance, curves.
+
+Two runs that differ in nothing but `training.seed` are the same experiment done twice. Their scores differ by luck
+alone, and how much they differ is the first thing to know before a gain is believed.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from transduce.evaluation.protocols import protocol_named
+from transduce.evaluation.record import Evaluation
+from transduce.evaluation.significance import Difference, paired_bootstrap
+
+SEED = "training.seed"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a comparison needs to know of a run."""
+
+    name: str
+    settings: Mapping[str, object]
+    """The resolved experiment, section by section."""
+    evaluations: Sequence[Evaluation] = ()
+    metrics: Sequence[Mapping[str, object]] = ()
+    """The objects of its metrics.jsonl."""
+
+
+class SettingThatDiffers(BaseModel, frozen=True, extra="forbid"):
+    """One setting, with its value in each run; None where a run does not have it."""
+
+    key: str
+    values: tuple[object, ...]
+
+
+class ScoreRow(BaseModel, frozen=True, extra="forbid"):
+    """One score of one test set, with its value in each run; None where a run was not evaluated so."""
+
+    test: str
+    name: str
+    signature: str
+    values: tuple[float | None, ...]
+
+
+class SeedSpread(BaseModel, frozen=True, extra="forbid"):
+    """One score over runs that differ in nothing but their seed."""
+
+    test: str
+    name: str
+    runs: tuple[str, ...]
+    mean: float
+    lowest: float
+    highest: float
+
+
+class RunDifference(BaseModel, frozen=True, extra="forbid"):
+    """What a run gained over the first, and whether chance explains it."""
+
+    test: str
+    baseline: str
+    system: str
+    difference: Difference
+
+
+class Curve(BaseModel, frozen=True, extra="forbid"):
+    """One quantity over the steps of one run."""
+
+    run: str
+    name: str
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+def settings_that_differ(runs: Sequence[Run]) -> tuple[SettingThatDiffers, ...]:
+    """Return the settings in which the runs are not all alike, by their dotted keys."""
+    flat = [_dotted(run.settings) for run in runs]
+    keys = list(dict.fromkeys(key for settings in flat for key in settings))
+    rows = [SettingThatDiffers(key=key, values=tuple(settings.get(key) for settings in flat)) for key in keys]
+    return tuple(row for row in rows if any(value != row.values[0] for value in row.values))
+
+
+def scores_side_by_side(runs: Sequence[Run]) -> tuple[ScoreRow, ...]:
+    """Return each run's newest score for each test set and signature.
+
+    A test set is known by its text, not by its name, and scores with different signatures are never put in one row.
+    """
+    rows: dict[tuple[str, str, str], list[float | None]] = {}
+    names: dict[str, str] = {}
+    for place, run in enumerate(runs):
+        for (test, _), evaluation in _newest(run).items():
+            names.setdefault(test, evaluation.record.test)
+            for score in evaluation.record.scores:
+                row = rows.setdefault((test, score.name, score.signature), [None] * len(runs))
+                row[place] = score.value
+    return tuple(
+        ScoreRow(test=names[test], name=name, signature=signature, values=tuple(values))
+        for (test, name, signature), values in rows.items()
+    )
+
+
+def spread_over_seeds(runs: Sequence[Run]) -> tuple[SeedSpread, ...]:
+    """Return mean and range of each score over runs that are alike but for their seed."""
+    groups: dict[str, list[int]] = {}
+    for place, run in enumerate(runs):
+        settings = {key: value for key, value in _dotted(run.settings).items() if key != SEED}
+        groups.setdefault(json.dumps(settings, sort_keys=True, default=str), []).append(place)
+    spreads = []
+    for places in groups.values():
+        for row in scores_side_by_side([runs[place] for place in places]):
+            scored = {
+                runs[place].name: value for place, value in zip(places, row.values, strict=True) if value is not None
+            }
+            if len(scored) > 1:
+                spreads.append(_spread(row, scored))
+    return tuple(spreads)
+
+
+def _spread(row: ScoreRow, scored: Mapping[str, float]) -> SeedSpread:
+    values = scored.values()
+    return SeedSpread(
+        test=row.test,
+        name=row.name,
+        runs=tuple(scored),
+        mean=math.fsum(values) / len(values),
+        lowest=min(values),
+        highest=max(values),
+    )
+
+
+def differences_from_first(runs: Sequence[Run], *, samples: int) -> tuple[RunDifference, ...]:
+    """Compare every later run with the first by paired bootstrap, on the test sets that both were scored on."""
+    if not runs:
+        return ()
+    first = _newest(runs[0])
+    found = []
+    for run in runs[1:]:
+        for key, evaluation in _newest(run).items():
+            if key not in first or not evaluation.references:
+                continue
+            record = evaluation.record
+            differences = paired_bootstrap(
+                first[key].hypotheses,
+                evaluation.hypotheses,
+                evaluation.references,
+                protocol=protocol_named(record.protocol, target_language=record.target_language),
+                samples=samples,
+            )
+            found += [
+                RunDifference(test=record.test, baseline=runs[0].name, system=run.name, difference=difference)
+                for difference in differences
+            ]
+    return tuple(found)
+
+
+def curves(runs: Sequence[Run], names: Sequence[str]) -> tuple[Curve, ...]:
+    """Return quantities such as `valid/loss` of each run over its steps, where its metrics hold them."""
+    found = []
+    for name in names:
+        kind, _, quantity = name.partition("/")
+        for run in runs:
+            points = {
+                step: float(value)
+                for report in run.metrics
+                if report.get("kind") == kind
+                and isinstance(step := report.get("step"), int)
+                and isinstance(value := report.get(quantity), int | float)
+            }
+            if points:
+                found.append(Curve(run=run.name, name=name, steps=tuple(points), values=tuple(points.values())))
+    return tuple(found)
+
+
+def _newest(run: Run) -> dict[tuple[str, str], Evaluation]:
+    """Return the newest evaluation of each test set and protocol."""
+    newest: dict[tuple[str, str], Evaluation] = {}
+    for evaluation in sorted(run.evaluations, key=lambda evaluation: evaluation.record.date):
+        record = evaluation.record
+        newest[json.dumps(record.data, sort_keys=True), record.protocol] = evaluation
+    return newest
+
+
+def _dotted(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat.update(_dotted(value, prefix=f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
