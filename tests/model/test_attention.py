@@ -76,6 +76,11 @@ class TestAttentionWeights:
         scores_BHQK = torch.randn(B, H, Q, K, dtype=torch.float64)
         assert_close(attention_weights(scores_BHQK, visible_BHQK=None), softmax(scores_BHQK))
 
+    def test_hidden_is_hidden_however_low_the_visible_scores_are(self) -> None:
+        scores_BHQK = torch.tensor([[[[0.0, -1e12, -1e12]]]])
+        weights_BHQK = attention_weights(scores_BHQK, visible_BHQK=torch.tensor([[[[False, True, True]]]]))
+        assert weights_BHQK.tolist() == [[[[0.0, 0.5, 0.5]]]]
+
     def test_a_network_that_has_diverged_is_not_hidden(self) -> None:
         scores_BHQK = torch.tensor([[[[math.nan, 1.0]]]])
         weights_BHQK = attention_weights(scores_BHQK, visible_BHQK=torch.tensor([[[[True, True]]]]))
@@ -215,6 +220,7 @@ class TestMultiHeadAttention:
     @pytest.mark.parametrize("is_self_attention", [False, True])
     def test_it_is_torchs_with_the_same_weights(self, bias: bool, is_self_attention: bool) -> None:
         ours = MultiHeadAttention(ModelConfig(d_model=6, heads=3, attention_bias=bias)).double()
+        move_biases_off_zero(ours)
         theirs = nn.MultiheadAttention(6, 3, bias=bias, batch_first=True).double()
         copy_to_torch(ours, theirs)
         query_BQD = torch.randn(2, 5, 6).double()
@@ -234,6 +240,7 @@ class TestMultiHeadAttention:
         self, make_config: Callable[..., ModelConfig], bias: bool
     ) -> None:
         attention = MultiHeadAttention(make_config(attention_bias=bias)).double()
+        move_biases_off_zero(attention)
         query_BQD, memory_BKD = torch.randn(B, Q, 14).double(), torch.randn(B, K, 14).double()
         heads = []
         for i in range(3):
@@ -246,6 +253,7 @@ class TestMultiHeadAttention:
 
     def test_fused_and_separate_projections_agree(self, make_config: Callable[..., ModelConfig]) -> None:
         attention = MultiHeadAttention(make_config(attention_bias=True)).double()
+        move_biases_off_zero(attention)
         inputs_BTD = torch.randn(B, Q, 14).double()
         for fused, apart in zip(
             attention.project(inputs_BTD, inputs_BTD), attention.project(inputs_BTD, inputs_BTD.clone()), strict=True
@@ -291,6 +299,12 @@ class TestMultiHeadAttention:
         assert not torch.equal(attention(inputs, inputs), attention(inputs, inputs))
         attention.eval()
         assert torch.equal(attention(inputs, inputs), attention(inputs, inputs))
+
+
+def move_biases_off_zero(attention: MultiHeadAttention) -> None:
+    for name, parameter in attention.named_parameters():
+        if name.endswith("bias"):
+            nn.init.normal_(parameter)
 
 
 def part(bias: Tensor | None, rows: slice) -> Tensor | None:

@@ -94,10 +94,12 @@ def test_selecting_equals_recomputation(
 @torch.no_grad()
 def test_selecting_again_and_again(make_model: MakeModel, source_BS: Tensor) -> None:
     both = Both(make_model(), source_BS, beams=5, capacity=2)
-    for sentences in ([0, 1, 2], [2, 0], [1], [0]):
+    width = 5
+    for sentences, next_width in (([0, 1, 2], 3), ([2, 0], 7), ([1, 0], 7), ([1], 2), ([0], 2)):
         both.step()
         both.step()
-        both.select(sentences, torch.randint(5, (len(sentences), 5)).tolist())
+        both.select(sentences, torch.randint(width, (len(sentences), next_width)).tolist())
+        width = next_width
     both.step()
 
 

@@ -59,6 +59,14 @@ def test_dropout_falls_on_the_sublayer_and_not_on_the_residual() -> None:
     assert 0.20 < (outputs == 5.0).float().mean().item() < 0.30
 
 
+def test_with_post_norm_dropout_falls_before_the_sum_too() -> None:
+    residual = Residual(ModelConfig(d_model=4096, heads=1, dropout=0.25))
+    normed: list[Tensor] = []
+    residual.norm.register_forward_pre_hook(lambda _, inputs: normed.append(inputs[0]))
+    residual(torch.full((4096,), 5.0), lambda _: torch.ones(4096))
+    assert normed[0].unique().tolist() == pytest.approx([5.0, 5.0 + 4 / 3])
+
+
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_the_encoder_layer_is_torchs(norm: str, activation: str) -> None:

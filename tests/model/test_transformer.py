@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from transduce.model import ModelConfig, Transformer
 from transduce.model.masks import visible_tokens
-from transduce.model.transformer import START_ID, Encoder, offset_by_one
+from transduce.model.transformer import Encoder, offset_by_one
 
 OPTIONS: dict[str, dict[str, object]] = {
     "the paper": {},
@@ -136,7 +136,7 @@ def test_a_source_that_is_all_padding_gives_finite_outputs_and_gradients(
 
 def test_the_output_is_offset_by_one() -> None:
     labels = torch.tensor([[7, 8, 9, 3], [5, 3, 0, 0]])
-    assert offset_by_one(labels).tolist() == [[START_ID, 7, 8, 9], [START_ID, 5, 3, 0]]
+    assert offset_by_one(labels).tolist() == [[2, 7, 8, 9], [2, 5, 3, 0]]
 
 
 def test_forward_is_encode_offset_and_decode(make_model: MakeModel, source_BS: Tensor, target_BT: Tensor) -> None:
