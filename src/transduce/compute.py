@@ -4,6 +4,7 @@ What is chosen depends only on what the machine says it can do, so the answer is
 """
 
 import ctypes
+import math
 import os
 import platform
 import sys
@@ -31,32 +32,59 @@ def settle(*, threads: int | None, precision: Precision | Literal["auto"], devic
     chosen_threads = threads or available_cores()
     torch.set_num_threads(chosen_threads)
     keep_freed_memory()
-    chosen_precision: Precision = precision if precision != "auto" else fastest_precision(chosen_device)
+    chosen_precision: Precision = (
+        precision if precision != "auto" else fastest_precision(chosen_device, flags=processor_flags())
+    )
     return Compute(device=chosen_device, threads=chosen_threads, precision=chosen_precision)
 
 
-def fastest_precision(device: str) -> Precision:
-    """Return bf16 where the processor multiplies bf16 natively, else float32."""
+def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
+    """Return bf16 where the device multiplies bf16 natively, else float32; `flags` are the processor's.
+
+    Of processors only x86 ones are trusted with bf16: on others we have not measured it.
+    """
     if device == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bf16" if {"avx512_bf16", "amx_bf16"} & processor_flags() else "float32"
+    return "bf16" if {"avx512_bf16", "amx_bf16"} & flags else "float32"
 
 
 def available_cores() -> int:
     """Return how many cores this process may use, which in a container is fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    try:
+        quota = cores_of_quota(Path("/sys/fs/cgroup/cpu.max").read_text(encoding="utf-8"))
+    except OSError:
+        return cores
+    return min(cores, quota or cores)
+
+
+def cores_of_quota(cpu_max: str) -> int | None:
+    """Return the cores that a container's share of time is worth (cgroup's `cpu.max`), or None if it has no limit.
+
+    More threads than that do not run longer: they take turns, and wait for each other at every matrix product.
+    """
+    quota, _, period = cpu_max.partition(" ")
+    if not quota.strip().isdecimal() or not period.strip().isdecimal() or int(period) == 0:
+        return None
+    return max(1, math.ceil(int(quota) / int(period)))
 
 
 def processor_flags() -> frozenset[str]:
     """Return the processor's feature flags as Linux names them; empty on other systems."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return flags_in(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
         return frozenset()
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    return frozenset(flags.partition(":")[2].split())
+
+
+def flags_in(cpuinfo: str) -> frozenset[str]:
+    """Return the flags of the first processor in a text such as /proc/cpuinfo; ARM calls them features."""
+    lines = (line.partition(":") for line in cpuinfo.splitlines())
+    flags = next((value for name, _, value in lines if name.strip() in ("flags", "Features")), "")
+    return frozenset(flags.split())
 
 
 def processor_name() -> str:

@@ -6,6 +6,7 @@ import typer
 
 from transduce.cli.describe import describe
 from transduce.cli.settings import settings
+from transduce.cli.system import system
 from transduce.version import __version__
 
 app = typer.Typer(
@@ -33,3 +34,4 @@ def transduce(
 
 app.command()(settings)
 app.command()(describe)
+app.command()(system)

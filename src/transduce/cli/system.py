@@ -1,0 +1,125 @@
+"""`transduce system`: what a bug report should say about the machine."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+LIBRARIES = (
+    "torch",
+    "numpy",
+    "pydantic",
+    "rich",
+    "sacrebleu",
+    "sacremoses",
+    "safetensors",
+    "sentencepiece",
+    "sentencex",
+    "tensorboardX",
+    "typer",
+    "zstandard",
+)
+# What the speed of training (bf16) and of translation (int8) hangs on, as Linux names it.
+FEATURES = {
+    "avx2": ("avx2",),
+    "avx512": ("avx512f",),
+    "vnni": ("avx512_vnni", "avx_vnni"),
+    "bf16": ("avx512_bf16", "bf16"),
+    "amx": ("amx_tile",),
+}
+
+
+def system(
+    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+) -> None:
+    """Show versions, processor, precision, threads, memory and disk, for a bug report."""
+    import json
+
+    facts = _gather()
+    typer.echo(json.dumps(facts, indent=2, ensure_ascii=False) if json_output else as_lines(facts))
+
+
+def _gather() -> dict[str, Any]:
+    import platform
+    import shutil
+
+    import torch
+
+    from transduce.compute import available_cores, processor_flags, processor_name, settle
+    from transduce.version import __version__
+
+    chosen = settle(threads=None, precision="auto")
+    flags = processor_flags()
+    features = [name for name, names in FEATURES.items() if flags & set(names)] if flags else None
+    total, available = _memory()
+    return {
+        "transduce": __version__,
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "libraries": {name: _version_of(name) for name in LIBRARIES},
+        "platform": platform.platform(),
+        "processor": {
+            "name": processor_name(),
+            "features": features,
+            "cores_available": available_cores(),
+            "torch_uses": torch.backends.cpu.get_cpu_capability(),
+        },
+        "chosen": {"device": chosen.device, "threads": chosen.threads, "precision": chosen.precision},
+        "memory_bytes": {"total": total, "available": available},
+        "disk_free_bytes": shutil.disk_usage(Path.cwd()).free,
+    }
+
+
+def _version_of(library: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
+def _memory() -> tuple[int | None, int | None]:
+    """Return the machine's memory and what of it is free for us, where the system tells."""
+    import os
+
+    try:
+        fields = {
+            name: int(value.split()[0]) * 1024
+            for name, _, value in (
+                line.partition(":") for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+            )
+        }
+        return fields["MemTotal"], fields["MemAvailable"]
+    except (OSError, KeyError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
+    except (AttributeError, OSError, ValueError):
+        return None, None
+
+
+def as_lines(facts: dict[str, Any]) -> str:
+    """Return the facts as one line each, names and values in two columns."""
+    processor, chosen, memory = facts["processor"], facts["chosen"], facts["memory_bytes"]
+    features = processor["features"]
+    rows = {
+        "transduce": facts["transduce"],
+        "python": facts["python"],
+        **{name: version or "not installed" for name, version in facts["libraries"].items()},
+        "platform": facts["platform"],
+        "processor": processor["name"],
+        "features": "unknown" if features is None else " ".join(features) or "none that matter here",
+        "torch uses": processor["torch_uses"],
+        "cores": f"{processor['cores_available']} available",
+        "device": chosen["device"],
+        "threads": chosen["threads"],
+        "precision": f"{chosen['precision']} (auto)",
+        "memory": f"{_gigabytes(memory['total'])}, {_gigabytes(memory['available'])} available",
+        "disk": f"{_gigabytes(facts['disk_free_bytes'])} free here",
+    }
+    width = max(len(name) for name in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+def _gigabytes(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / 1e9:,.1f} GB"
