@@ -1,32 +1,40 @@
-# Three commands: make setup, make check, make test. PIP_* variables (index, cache, proxy) are honoured as pip does.
+# Three commands: make setup, make check, make test. pip's own variables (PIP_INDEX_URL, PIP_CERT, …) are honoured.
 PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
 READY ?= $(VENV)/.ready
-WORKERS ?= 2
+WORKERS ?= auto
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: setup check test format clean
+.PHONY: setup check test static format clean
 
 setup: $(READY)
 
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))" || \
+		{ echo "transduce needs Python 3.11, 3.12 or 3.13, and \`$(PYTHON)\` is not one of them." \
+		"Name one: make setup PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c "import ensurepip, venv" || \
+		{ echo "\`$(PYTHON)\` cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	@touch $@
 
-check: $(READY)
+static: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS)
 
-test: check
-	$(BIN)/python -m pytest -m slow -n $(WORKERS) --cov --cov-report=term
+check: static
+	$(PYTEST) -q -m "not slow"
+
+test: static
+	$(PYTEST) --cov --cov-report=term
 
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache
