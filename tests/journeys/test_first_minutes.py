@@ -37,7 +37,12 @@ def test_the_journey_starts_from_the_wheel_and_not_from_the_checkout(installed: 
     program = "import transduce; print(transduce.__file__)"
     command = [sys.executable, "-c", program]
     result = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(installed)}, capture_output=True, text=True, check=True
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert Path(result.stdout.strip()) == installed / "transduce" / "__init__.py"
 
@@ -58,7 +63,12 @@ def test_the_script_is_installed(installed: Path, tmp_path: Path) -> None:
         pytest.skip("this system keeps scripts elsewhere")
     command = [sys.executable, str(script), "--version"]
     result = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(installed)}, capture_output=True, text=True, check=True
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert result.stdout == f"transduce {__version__}\n"
 
