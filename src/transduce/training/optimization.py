@@ -71,20 +71,18 @@ class Adam:
     def __init__(self, parameters: FlatParameters, config: TrainingConfig) -> None:
         self.parameters = parameters
         self.mean, self.square = torch.zeros_like(parameters.values), torch.zeros_like(parameters.values)
-        self.steps = 0
-        self._step_count = torch.zeros((), dtype=torch.float32, device=parameters.values.device)
+        self._steps = torch.zeros((), dtype=torch.float32, device=parameters.values.device)
         values = torch.nn.Parameter(parameters.values, requires_grad=True)
         values.grad = parameters.gradients
         self._adam = torch.optim.Adam(
             [values], lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
         )
-        self._adam.state[values] = {"step": self._step_count, "exp_avg": self.mean, "exp_avg_sq": self.square}
+        self._adam.state[values] = {"step": self._steps, "exp_avg": self.mean, "exp_avg_sq": self.square}
 
     def step(self, *, rate: float) -> None:
         """Apply the gradients at this learning rate."""
         self._adam.param_groups[0]["lr"] = rate
         self._adam.step()
-        self.steps += 1
 
     def state(self) -> dict[str, Tensor]:
         """Return the two running means of every parameter under its name."""
@@ -100,5 +98,8 @@ class Adam:
             raise RunError("The checkpoint's optimizer belongs to a model of other sizes than this experiment's.")
         for name, tensor in own.items():
             tensor.copy_(state[name])
-        self.steps = steps
-        self._step_count.fill_(steps)
+        self.count(steps)
+
+    def count(self, steps: int) -> None:
+        """Go on as after `steps` steps: Adam's bias correction depends on their number."""
+        self._steps.fill_(steps)

@@ -18,3 +18,8 @@ def mixed_seed(purpose: str, *key: int) -> int:
 def seed_dropout(*, seed: int, step: int, micro_batch: int, rank: int) -> None:
     """Make the next dropout masks those of this micro-batch."""
     torch.manual_seed(mixed_seed("dropout", seed, step, micro_batch, rank))
+
+
+def seed_weights(seed: int) -> None:
+    """Make the next initial weights those of this seed."""
+    torch.manual_seed(mixed_seed("weights", seed))

@@ -1,0 +1,31 @@
+"""What the network computes in: the one place where a precision becomes torch calls.
+
+Weights, gradients, optimizer and reductions are always float32 (float64 when the model is). `bf16` rounds the operands
+of matrix products alone, through autocast: the rounded copies of the weights live for one pass.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+
+from transduce.compute import Precision
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How forward passes compute on a device."""
+
+    device: torch.device
+    precision: Precision
+
+    def forward_pass(self) -> AbstractContextManager[None]:
+        """Return the context in which the network runs forward; its backward pass follows suit by itself."""
+        if self.precision == "bf16":
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return nullcontext()
+
+    @property
+    def product_dtype(self) -> torch.dtype | None:
+        """What the loss multiplies in; None leaves the model's own precision."""
+        return torch.bfloat16 if self.precision == "bf16" else None

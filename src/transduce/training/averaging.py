@@ -1,0 +1,63 @@
+"""Checkpoint averaging, section 6.1 of "Attention Is All You Need".
+
+"We used a single model obtained by averaging the last 5 checkpoints": each weight of the model is the plain mean of
+that weight in the checkpoints. Sums are taken in float64, one tensor of one checkpoint at a time.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from transduce.errors import RunError
+from transduce.training.checkpoint import MODEL_FILE, Checkpoint, Checkpoints
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """The mean of some checkpoints' weights, and which they were."""
+
+    weights: dict[str, Tensor]
+    steps: tuple[int, ...]
+
+
+def average_last(run: Path, *, last: int) -> Averaged:
+    """Return the mean of the newest `last` checkpoints of a run directory.
+
+    These are the newest ones that the interval asked for, and the newest of any kind: where a run was stopped and
+    gone on with does not change what is averaged.
+    """
+    folder = run / "checkpoints"
+    checkpoints = Checkpoints(folder).all()
+    if not checkpoints:
+        raise RunError(f"{folder} holds no checkpoint to average. Train first: transduce train --output {run}")
+    newest = checkpoints[-1]
+    chosen = [checkpoint for checkpoint in checkpoints if checkpoint == newest or checkpoint.state().is_regular][-last:]
+    return average(chosen)
+
+
+def average(checkpoints: list[Checkpoint]) -> Averaged:
+    """Return the mean of these checkpoints' weights."""
+    for checkpoint in checkpoints:
+        fault = checkpoint.fault()
+        if fault is not None:
+            raise RunError(f"The checkpoint of step {checkpoint.step:,} cannot be averaged: {fault}.")
+    try:
+        weights = _mean_of_files([checkpoint.folder / MODEL_FILE for checkpoint in checkpoints])
+    except (OSError, SafetensorError) as fault:
+        raise RunError(f"{checkpoints[0].folder.parent} holds checkpoints of different models ({fault}).") from fault
+    return Averaged(weights=weights, steps=tuple(checkpoint.step for checkpoint in checkpoints))
+
+
+def _mean_of_files(files: list[Path]) -> dict[str, Tensor]:
+    sums: dict[str, Tensor] = {}
+    dtypes: dict[str, torch.dtype] = {}
+    for file in files:
+        with safe_open(file, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - it is no mapping
+                tensor = tensors.get_tensor(name)
+                dtypes[name] = tensor.dtype
+                sums[name] = sums[name].add_(tensor) if name in sums else tensor.double()
+    return {name: total.div_(len(files)).to(dtypes[name]) for name, total in sums.items()}

@@ -1,0 +1,178 @@
+"""The loss of section 5.4 in chunks of tokens, so that the logits of a whole batch never exist at once.
+
+For 25,000 target tokens and a vocabulary of 37,000 the logits alone would take 3.7 GB, and their gradient as much
+again. But the gradient of a token's loss with respect to its own logits needs nothing beyond that token,
+
+    ∂loss/∂z = softmax(z) - q
+
+so each chunk's share of the gradients with respect to the hidden states and the output matrix is computed in the
+forward pass, right where its logits are, and the logits are dropped. The backward pass only scales.
+
+The smoothed part of q is the same for every token, so its products with the output matrix are vectors computed once:
+no pass over the logits is spent on it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+LOGITS_AT_ONCE = 1 << 24  # in a chunk: 128 MiB for a chunk's logits, their softmax in float32 and its rounding
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the loss weighs: the target distribution's two values, and R-Drop's divergence."""
+
+    true: float
+    other: float
+    divergence: float = 0.0
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One pass over one chunk: its logits and what follows from them (C tokens in the chunk)."""
+
+    logits_CV: Tensor
+    probabilities_CV: Tensor
+    log_normalizer_C: Tensor
+    label_C: Tensor
+
+    @property
+    def log_likelihood_C(self) -> Tensor:
+        """Log p of each label."""
+        label_logit_C1 = self.logits_CV.gather(-1, self.label_C[:, None])
+        return label_logit_C1[:, 0].to(self.log_normalizer_C.dtype) - self.log_normalizer_C
+
+
+class ChunkedLoss(torch.autograd.Function):
+    """Smoothed cross-entropy summed over tokens, with its gradients computed on the way forward."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401 - torch gives it no public type
+        hidden_PND: Tensor,
+        matrix_VD: Tensor,
+        label_N: Tensor,
+        rows_R: Tensor,
+        weights: Weights,
+        product_dtype: torch.dtype,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return objective, unsmoothed loss and correct labels, summed over `rows_R` of P dropout passes."""
+        work = _Work(hidden_PND, matrix_VD, weights, product_dtype, with_gradients=any(ctx.needs_input_grad[:2]))
+        rows_at_once = max(1, LOGITS_AT_ONCE // (matrix_VD.size(0) * hidden_PND.size(0)))
+        for some_rows_C in rows_R.split(rows_at_once):
+            work.take(some_rows_C, label_N[some_rows_C])
+        work.finish()
+        ctx.save_for_backward(work.hidden_gradient_PND, work.matrix_gradient_VD)
+        ctx.mark_non_differentiable(work.nll, work.correct)
+        return work.objective, work.nll, work.correct
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any,  # noqa: ANN401
+        factor: Tensor,
+        _nll: Tensor,
+        _correct: Tensor,
+    ) -> tuple[Tensor | None, ...]:
+        """Scale the gradients that the forward pass has left."""
+        hidden_gradient_PND, matrix_gradient_VD = ctx.saved_tensors
+        return hidden_gradient_PND.mul_(factor), matrix_gradient_VD.mul_(factor), None, None, None, None
+
+
+class _Work:
+    """The sums and gradients of a batch as its chunks go by."""
+
+    def __init__(
+        self,
+        hidden_PND: Tensor,
+        matrix_VD: Tensor,
+        weights: Weights,
+        product_dtype: torch.dtype,
+        *,
+        with_gradients: bool,
+    ) -> None:
+        self.hidden_PND, self.weights, self.with_gradients = hidden_PND, weights, with_gradients
+        self.dtype = torch.promote_types(hidden_PND.dtype, torch.float32)
+        self.product_VD = matrix_VD.to(product_dtype)
+        self.matrix_sum_D = matrix_VD.sum(dim=0, dtype=self.dtype)
+        self.hidden_sum_D = torch.zeros_like(self.matrix_sum_D)
+        self.objective, self.nll, self.correct = (self.matrix_sum_D.new_zeros(()) for _ in range(3))
+        self.hidden_gradient_PND = torch.zeros_like(hidden_PND) if with_gradients else None
+        self.matrix_gradient_VD = torch.zeros_like(matrix_VD, dtype=self.dtype) if with_gradients else None
+
+    def take(self, rows_C: Tensor, label_C: Tensor) -> None:
+        """Add one chunk of tokens to the sums and gradients."""
+        passes = [hidden_ND[rows_C] for hidden_ND in self.hidden_PND]
+        predictions = [self.predict(hidden_CD, label_C) for hidden_CD in passes]
+        share = 1.0 / len(passes)
+        for hidden_CD, prediction in zip(passes, predictions, strict=True):
+            self.add_sums(hidden_CD, prediction, share=share)
+        gradients = [prediction.probabilities_CV for prediction in predictions]
+        if self.weights.divergence:
+            gradients = self.add_divergence(predictions[0], predictions[1])
+        if self.with_gradients:
+            for index, (hidden_CD, gradient_CV) in enumerate(zip(passes, gradients, strict=True)):
+                self.add_gradients(index, rows_C, hidden_CD, gradient_CV, label_C)
+
+    def predict(self, hidden_CD: Tensor, label_C: Tensor) -> Predictions:
+        """Return the chunk's logits, softmax and log Σ e^z, the last two in at least float32."""
+        logits_CV = hidden_CD.to(self.product_VD.dtype) @ self.product_VD.T
+        probabilities_CV = logits_CV.softmax(dim=-1, dtype=self.dtype)
+        # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
+        log_normalizer_C = logits_CV.amax(dim=-1).to(self.dtype) - probabilities_CV.amax(dim=-1).log()
+        return Predictions(logits_CV, probabilities_CV, log_normalizer_C, label_C)
+
+    def add_sums(self, hidden_CD: Tensor, prediction: Predictions, *, share: float) -> None:
+        """Add the chunk's losses and count its correct labels."""
+        log_likelihood_C = prediction.log_likelihood_C
+        # Σ_v log p(v) = Σ_v z_v - V log Σ e^z, and the sum of all logits is one product with the summed matrix.
+        vocabulary_size = self.product_VD.size(0)
+        log_probability_sum_C = (
+            hidden_CD.to(self.dtype) @ self.matrix_sum_D - vocabulary_size * prediction.log_normalizer_C
+        )
+        extra = self.weights.true - self.weights.other
+        cross_entropy_C = -extra * log_likelihood_C - self.weights.other * log_probability_sum_C
+        label_logit_C = prediction.logits_CV.gather(-1, prediction.label_C[:, None])[:, 0]
+        self.objective += share * cross_entropy_C.sum()
+        self.nll -= share * log_likelihood_C.sum()
+        self.correct += share * (label_logit_C == prediction.logits_CV.amax(dim=-1)).sum()
+
+    def add_divergence(self, one: Predictions, other: Predictions) -> list[Tensor]:
+        """Add R-Drop's divergence; return what softmax(z) becomes in the gradient of each pass."""
+        log_ratio_CV = one.logits_CV.to(self.dtype).sub_(other.logits_CV)
+        log_ratio_CV -= (one.log_normalizer_C - other.log_normalizer_C)[:, None]
+        p_CV, q_CV = one.probabilities_CV, other.probabilities_CV
+        forward_C, backward_C = (p_CV * log_ratio_CV).sum(dim=-1), -(q_CV * log_ratio_CV).sum(dim=-1)
+        weight = self.weights.divergence / 2.0  # of a pass's own gradient, which counts half: hence not a quarter
+        self.objective += weight / 2.0 * (forward_C + backward_C).sum()
+        # ∂KL(p‖q)/∂z_p = p (log p/q - KL(p‖q)) and ∂KL(q‖p)/∂z_p = p - q; likewise for q.
+        of_one_CV = p_CV + weight * (p_CV * (log_ratio_CV - forward_C[:, None]) + p_CV - q_CV)
+        of_other_CV = q_CV + weight * (q_CV * (-log_ratio_CV - backward_C[:, None]) + q_CV - p_CV)
+        return [of_one_CV, of_other_CV]
+
+    def add_gradients(
+        self, index: int, rows_C: Tensor, hidden_CD: Tensor, gradient_CV: Tensor, label_C: Tensor
+    ) -> None:
+        """Add the chunk's share of both gradients; the uniform part of q is left for `finish`."""
+        assert self.hidden_gradient_PND is not None
+        assert self.matrix_gradient_VD is not None
+        share = 1.0 / self.hidden_PND.size(0)
+        extra = gradient_CV.new_full((label_C.numel(), 1), self.weights.other - self.weights.true)
+        rounded_CV = gradient_CV.scatter_add_(-1, label_C[:, None], extra).to(self.product_VD.dtype)
+        hidden_gradient_CD = (rounded_CV @ self.product_VD).to(self.dtype) - self.weights.other * self.matrix_sum_D
+        self.hidden_gradient_PND[index, rows_C] = (share * hidden_gradient_CD).to(self.hidden_PND.dtype)
+        product_CD = hidden_CD.to(self.product_VD.dtype)
+        if self.product_VD.dtype == self.dtype:
+            self.matrix_gradient_VD.addmm_(rounded_CV.T, product_CD, alpha=share)
+        else:
+            self.matrix_gradient_VD.add_(rounded_CV.T @ product_CD, alpha=share)
+        self.hidden_sum_D += share * hidden_CD.sum(dim=0, dtype=self.dtype)
+
+    def finish(self) -> None:
+        """Add the uniform part of q to the matrix's gradient: the same vector for every row."""
+        if self.matrix_gradient_VD is not None:
+            self.matrix_gradient_VD -= self.weights.other * self.hidden_sum_D

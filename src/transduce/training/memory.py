@@ -1,0 +1,113 @@
+"""Whether training fits into memory, found out in the first minute and not at hour nine.
+
+A system that overcommits memory does not refuse an allocation: it kills the process later, without a word. So before
+the largest batch is run, a part of it is run while counting what its backward pass keeps, which grows with the number
+of sentences, and the whole is compared with the memory there is. Then the largest batch is run in earnest.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+
+from transduce.data.batch import Batch
+from transduce.errors import TrainingError
+from transduce.training.batches import part_of
+from transduce.training.chunked_loss import LOGITS_AT_ONCE
+from transduce.training.step import Stepper
+
+_BYTES_PER_LOGIT_AT_WORK = 8
+_FEWEST = 32  # sentences: a smaller batch is simply run
+_CANNOT_ALLOCATE = ("can't allocate memory", "not enough memory", "out of memory")
+
+
+def probe(stepper: Stepper, batch: Batch) -> None:
+    """Run the largest batch once without moving the weights; TrainingError with advice if memory does not suffice."""
+    rows, positions = batch.target_BT.size(0), batch.source_BS.numel() + batch.target_BT.numel()
+    available = available_memory()
+    stepper.model.train()
+    try:
+        if available is not None and rows >= _FEWEST:
+            needed = estimated_need(stepper, batch)
+            if needed > available:
+                raise TrainingError(
+                    f"The largest batch, {rows} sentences of {positions:,} positions, needs about "
+                    f"{needed / 1e9:.1f} GB and {available / 1e9:.1f} GB are free. {_ADVICE}"
+                )
+        stepper.accumulate(batch)
+    except (RuntimeError, MemoryError) as fault:
+        if not isinstance(fault, MemoryError) and not any(words in str(fault) for words in _CANNOT_ALLOCATE):
+            raise
+        raise TrainingError(
+            f"Memory ran out on the largest batch, {rows} sentences of {positions:,} positions. {_ADVICE}"
+        ) from fault
+    finally:
+        stepper.parameters.zero_gradients()
+
+
+_ADVICE = (
+    "Set training.micro_batch_tokens to half of what it is (or of training.batch_tokens): the same steps in smaller "
+    "pieces. Or choose a smaller model, or a smaller data.max_tokens."
+)
+
+
+def estimated_need(stepper: Stepper, batch: Batch) -> int:
+    """Return about how many bytes the batch will take, from two small parts of it: a line through two points."""
+    rows = batch.target_BT.size(0)
+    few, more = rows // 16, rows // 8
+    of_few, of_more = (kept_for_backward(stepper, part_of(batch, part)) for part in (few, more))
+    per_row = (of_more - of_few) / (more - few)
+    return int(of_few + per_row * (rows - few)) + LOGITS_AT_ONCE * _BYTES_PER_LOGIT_AT_WORK
+
+
+def kept_for_backward(stepper: Stepper, batch: Batch) -> int:
+    """Run a batch and return the bytes that its backward pass had to keep, weights not counted."""
+    weights = {stepper.parameters.values.untyped_storage().data_ptr()}
+    kept: dict[int, int] = {}
+
+    def count(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with saved_tensors_hooks(count, lambda tensor: tensor):
+        stepper.accumulate(batch)
+    return sum(kept.values())
+
+
+def available_memory() -> int | None:
+    """Return the bytes this process may still take, a container's limit respected; None where nobody says."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.mem_get_info()[0])
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+    limit = _container_limit()
+    return free if limit is None else min(free, limit)
+
+
+def _container_limit() -> int | None:
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = int((folder / "memory.max").read_text(encoding="ascii"))
+        used = int((folder / "memory.current").read_text(encoding="ascii"))
+        statistics = (folder / "memory.stat").read_text(encoding="ascii").split()
+    except (OSError, ValueError):  # no such file, or "max": no limit
+        return None
+    reclaimable = int(statistics[statistics.index("inactive_file") + 1])
+    return limit - used + reclaimable
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes of memory this process has held so far; None where the system does not say."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

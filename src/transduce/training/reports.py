@@ -1,0 +1,80 @@
+"""Reports of a run at intervals: means since the last report, written to the metrics and shown beside the bar."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pydantic import JsonValue
+
+from transduce.progress import Stage
+from transduce.training.config import TrainingConfig
+from transduce.training.memory import peak_memory
+from transduce.training.metrics import JsonLines, MetricsWriter, TensorBoardEvents
+from transduce.training.state import Progressed
+from transduce.training.step import StepCounts, StepReport
+from transduce.training.validation import Validation
+
+
+class Reports:
+    """Collects steps, and writes a line of metrics every so many; on ranks other than 0 it only counts."""
+
+    def __init__(self, folder: Path, config: TrainingConfig, *, resumed_step: int, is_main: bool) -> None:
+        self.report_every = config.report_every
+        self.collected: list[StepReport] = []
+        self.writers: Sequence[MetricsWriter] = ()
+        self.best_loss: float | None = None
+        if is_main:
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = JsonLines(folder, resumed_step=resumed_step)
+            self.writers = (
+                [lines, TensorBoardEvents(folder, resumed_step=resumed_step)] if config.tensorboard else [lines]
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for writer in self.writers:
+            writer.close()
+
+    def add(self, state: Progressed, report: StepReport, stage: Stage) -> None:
+        """Take in a step; write and show the means if it is time."""
+        self.collected.append(report)
+        stage.advance()
+        if state.step % self.report_every == 0:
+            measures = means(self.collected)
+            self._write("train", state, measures)
+            stage.describe(f"loss {measures['loss']:.3f}, {measures['tokens_per_second']:,.0f} tokens/s")
+            self.collected.clear()
+
+    def add_validation(self, state: Progressed, validation: Validation) -> None:
+        """Write what a validation found."""
+        self._write("valid", state, validation.measures())
+
+    def _write(self, kind: str, state: Progressed, measures: dict[str, JsonValue] | dict[str, float]) -> None:
+        where: dict[str, JsonValue] = {"epoch": state.epoch, "tokens": state.tokens, "seconds": round(state.seconds, 3)}
+        for writer in self.writers:
+            writer.write(kind, state.step, {**where, **measures})
+
+
+def means(reports: Sequence[StepReport]) -> dict[str, float]:
+    """Return what some steps were on average, over their tokens; the rate and the memory are the last step's."""
+    counts = StepCounts(*(sum(column) for column in zip(*(report.counts for report in reports), strict=True)))
+    nll = counts.nll / counts.tokens
+    measures = {
+        "loss": counts.objective / counts.tokens,
+        "nll": nll,
+        "perplexity": math.exp(min(nll, 700.0)),
+        "accuracy": counts.correct / counts.tokens,
+        "learning_rate": reports[-1].rate,
+        "gradient_norm": sum(report.gradient_norm for report in reports) / len(reports),
+        "tokens_per_second": counts.tokens / sum(report.seconds for report in reports),
+        "tokens_per_step": counts.tokens / len(reports),
+        "padding": 1.0 - counts.tokens / counts.positions,
+    }
+    peak = peak_memory()
+    return measures if peak is None else {**measures, "peak_memory_mb": round(peak / 1e6)}

@@ -1,0 +1,104 @@
+"""Going on where a run stopped: find the newest whole checkpoint, refuse one of another experiment, load it everywhere.
+
+Rank 0 reads; the others get the weights from it, so that only one of them needs the run directory.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from transduce.compute import Compute, available_cores, settle
+from transduce.errors import RunError
+from transduce.progress import Progress
+from transduce.training.checkpoint import Checkpoint, Checkpoints
+from transduce.training.config import TrainingConfig
+from transduce.training.distributed import World
+from transduce.training.state import CheckpointState, Machine, Progressed, differences
+from transduce.training.step import Stepper
+
+CHECKPOINTS_FOLDER = "checkpoints"
+
+
+class Resumption:
+    """What of a run is on the disk, and how it gets there and back."""
+
+    def __init__(self, stepper: Stepper, run: Path, progress: Progress) -> None:
+        self.stepper, self.run, self.progress = stepper, run, progress
+        self.checkpoints = Checkpoints(run / CHECKPOINTS_FOLDER, progress=progress)
+
+    def resume(self, machine: Machine, *, identity: Mapping[str, JsonValue]) -> Progressed:
+        """Return where the run stands, with the weights and the optimizer of that moment on every rank."""
+        world, state = self.stepper.world, Progressed()
+        if world.is_main:
+            self.checkpoints.sweep()
+            latest = self.checkpoints.latest()
+            if latest is not None:
+                state = self._load(latest, machine, identity)
+        state = Progressed.model_validate_json(world.broadcast_text(state.model_dump_json()))
+        adam = self.stepper.adam
+        for vector in (self.stepper.parameters.values, adam.mean, adam.square):
+            world.broadcast_(vector)
+        adam.count(state.step)
+        return state
+
+    def require_space(self, *, keep: int) -> None:
+        """Refuse a disk too small for the checkpoints to come."""
+        if self.stepper.world.is_main:
+            self.checkpoints.require_space(parameters=self.stepper.parameters.count, keep=keep)
+
+    def save(self, state: CheckpointState, *, keep: int, best_step: int | None) -> Checkpoint:
+        """Write a checkpoint, then remove those beyond `keep`."""
+        parameters = self.stepper.parameters
+        weights = dict(parameters.named_parts(parameters.values))
+        checkpoint = self.checkpoints.save(state, model=weights, optimizer=self.stepper.adam.state())
+        self.checkpoints.prune(keep=keep, best_step=best_step)
+        return checkpoint
+
+    def _load(self, checkpoint: Checkpoint, machine: Machine, identity: Mapping[str, JsonValue]) -> Progressed:
+        was = checkpoint.state()
+        changed = differences(was.identity, identity)
+        if changed:
+            raise RunError(
+                f"{self.run} was begun with other settings: {'; '.join(changed)}. These decide where the weights go, "
+                "so the run cannot go on with them. Set them back, or begin a new run with another --output "
+                f"(--start-from {self.run / 'model'} takes over what it has learned)."
+            )
+        if was.machine != machine:
+            was_machine, now = was.machine.model_dump(), machine.model_dump()
+            self.progress.warn(
+                f"{self.run} was trained with other means: {'; '.join(differences(was_machine, now))}. It goes on, but "
+                "its weights will differ in the last bits from a run without that change."
+            )
+        self._restore(checkpoint, steps=was.progress.step)
+        return was.progress
+
+    def _restore(self, checkpoint: Checkpoint, *, steps: int) -> None:
+        parameters, weights = self.stepper.parameters, checkpoint.model()
+        own = dict(parameters.named_parts(parameters.values))
+        if own.keys() != weights.keys() or any(own[name].shape != weights[name].shape for name in own):
+            raise RunError(
+                f"{checkpoint.folder} holds a model of other sizes than this experiment's. Use the experiment it was "
+                "begun with, or another --output."
+            )
+        for name, tensor in own.items():
+            tensor.copy_(weights[name])
+        self.stepper.adam.restore(checkpoint.optimizer(), steps=steps)
+
+
+def recorded_machine(run: Path) -> Machine | None:
+    """Return what a run computed with when it last saved, or None if it has not."""
+    for checkpoint in reversed(Checkpoints(run / CHECKPOINTS_FOLDER).all()):
+        try:
+            return checkpoint.state().machine
+        except RunError:
+            continue
+    return None
+
+
+def settle_compute(config: TrainingConfig, run: Path, *, world: World) -> Compute:
+    """Decide what to compute with: what the run began with, else what is configured, else what the machine offers."""
+    was = recorded_machine(run)
+    threads = config.threads or (was.threads if was else max(1, available_cores() // world.local_size))
+    precision = was.precision if was and config.precision == "auto" else config.precision
+    return settle(threads=threads, precision=precision)

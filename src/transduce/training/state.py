@@ -1,0 +1,97 @@
+"""Where a run stands: everything a resume needs beside the weights and the optimizer's means.
+
+There is no random state in it: see `randomness`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import BaseModel, JsonValue, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from transduce.compute import Compute
+
+
+class Best(BaseModel, frozen=True, extra="forbid"):
+    """The best validation so far."""
+
+    step: PositiveInt
+    measure: Literal["loss", "bleu"]
+    value: float
+
+
+class Progressed(BaseModel, frozen=True, extra="forbid"):
+    """How far training has come."""
+
+    step: NonNegativeInt = 0
+    epoch: NonNegativeInt = 0
+    position: NonNegativeInt = 0
+    """Steps taken of the epoch."""
+    tokens: NonNegativeInt = 0
+    """Target tokens seen, over all starts and ranks."""
+    seconds: NonNegativeFloat = 0.0
+    """Time spent in training, over all starts."""
+    best: Best | None = None
+    validations_without_better: NonNegativeInt = 0
+
+    def after_step(self, *, tokens: int, steps_in_epoch: int) -> Self:
+        """Return where a run stands after one more step, which may have ended the epoch."""
+        ends_epoch = self.position + 1 == steps_in_epoch
+        return self.model_copy(
+            update={
+                "step": self.step + 1,
+                "epoch": self.epoch + ends_epoch,
+                "position": 0 if ends_epoch else self.position + 1,
+                "tokens": self.tokens + tokens,
+            }
+        )
+
+    def after_validation(self, *, measure: Literal["loss", "bleu"], value: float) -> Self:
+        """Return where a run stands after a validation: its step is the best, or patience wears thinner."""
+        if not math.isfinite(value):
+            is_better = False
+        elif self.best is None or self.best.measure != measure:
+            is_better = True
+        else:
+            is_better = value < self.best.value if measure == "loss" else value > self.best.value
+        if is_better:
+            best = Best(step=self.step, measure=measure, value=value)
+            return self.model_copy(update={"best": best, "validations_without_better": 0})
+        return self.model_copy(update={"validations_without_better": self.validations_without_better + 1})
+
+
+class Machine(BaseModel, frozen=True, extra="forbid"):
+    """What a run computes with; a resume on anything else rounds differently."""
+
+    device: str
+    threads: PositiveInt
+    precision: Literal["float32", "bf16"]
+    ranks: PositiveInt
+
+    @classmethod
+    def of(cls, compute: Compute, *, ranks: int) -> Self:
+        """Return what is recorded of the settled compute."""
+        return cls(device=compute.device, threads=compute.threads, precision=compute.precision, ranks=ranks)
+
+
+class CheckpointState(BaseModel, frozen=True, extra="forbid"):
+    """The contents of a checkpoint's state.json."""
+
+    format: Literal[1] = 1
+    progress: Progressed
+    machine: Machine
+    is_regular: bool
+    """Whether the interval asked for it; others come from a stop, a best validation or the end, and are not
+    averaged unless they are the newest, so that an interruption changes no average.
+    """
+    identity: dict[str, JsonValue]
+    """What decides where the weights go, by dotted key."""
+
+
+def differences(was: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> list[str]:
+    """Return one line for each key whose value differs."""
+    return [
+        f"{key} was {was.get(key)!r} and is now {now.get(key)!r}"
+        for key in sorted({*was, *now})
+        if was.get(key) != now.get(key)
+    ]

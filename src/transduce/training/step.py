@@ -1,0 +1,143 @@
+"""One step of training: forward and backward over its micro-batches, then one move of the weights.
+
+The gradient of a step is the sum over all its target tokens, wherever they were computed, divided by their number:
+
+    gradient = Σ_ranks Σ_micro-batches ∂loss/∂θ  /  Σ_ranks Σ_micro-batches tokens
+
+so neither the number of micro-batches nor of ranks changes what is computed, beyond rounding.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from transduce.data.batch import Batch
+from transduce.errors import TrainingError
+from transduce.model.transformer import Transformer
+from transduce.training.arithmetic import Arithmetic
+from transduce.training.config import TrainingConfig
+from transduce.training.distributed import World
+from transduce.training.flat_parameters import FlatParameters
+from transduce.training.loss import Loss, Smoothing, token_loss
+from transduce.training.optimization import Adam, learning_rate
+from transduce.training.randomness import seed_dropout
+
+
+class StepCounts(NamedTuple):
+    """What ranks sum beside their gradients."""
+
+    tokens: float = 0.0
+    """Target tokens."""
+    objective: float = 0.0
+    nll: float = 0.0
+    correct: float = 0.0
+    positions: float = 0.0
+    """Target tokens and the padding beside them."""
+    stops: float = 0.0
+    """Ranks that were asked to stop."""
+    overtimes: float = 0.0
+    """Ranks whose clock says that the time is up."""
+
+    def plus(self, other: "StepCounts") -> "StepCounts":
+        """Return the sums of both."""
+        return StepCounts(*(mine + yours for mine, yours in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What a step was: its global counts, its gradient's norm, its learning rate, how long it took."""
+
+    counts: StepCounts
+    gradient_norm: float
+    rate: float
+    seconds: float
+
+
+class Stepper:
+    """Takes steps: owns the flat weights, the optimizer and the loss."""
+
+    def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
+        self.model, self.config, self.arithmetic, self.world = model, config, arithmetic, world
+        self.parameters = FlatParameters(model, tail=len(StepCounts._fields))
+        self.adam = Adam(self.parameters, config)
+        self.rate = learning_rate(config, d_model=model.config.d_model)
+        self.smoothing = Smoothing.of(
+            config.label_smoothing, vocabulary_size=model.config.vocabulary_size, convention=config.smoothing
+        )
+
+    def take(self, step: int, batches: Iterable[Batch], *, votes: Callable[[], StepCounts] = StepCounts) -> StepReport:
+        """Move the weights by one step, or raise TrainingError and leave them if the numbers are not finite.
+
+        `votes` is asked when the micro-batches are done: whether this rank wants to stop travels with its gradients.
+        """
+        started, rate = time.perf_counter(), self.rate(step)
+        self.model.train()
+        self.parameters.zero_gradients()
+        taken: list[tuple[Batch, Loss]] = []
+        for index, batch in enumerate(batches):
+            seed_dropout(seed=self.config.seed, step=step, micro_batch=index, rank=self.world.rank)
+            taken.append((batch, self.accumulate(batch)))
+        counts = self._sum_over_ranks(reduce(StepCounts.plus, (_counts(*pair) for pair in taken), votes()))
+        norm = float(torch.linalg.vector_norm(self.parameters.gradients)) / counts.tokens
+        if not (math.isfinite(norm) and math.isfinite(counts.objective)):
+            raise TrainingError(_not_finite(step, taken, rate=rate, norm=norm))
+        clip = self.config.clip_norm
+        clipping = clip / norm if clip is not None and norm > clip else 1.0
+        self.parameters.gradients.mul_(clipping / counts.tokens)
+        self.adam.step(rate=rate)
+        return StepReport(counts=counts, gradient_norm=norm, rate=rate, seconds=time.perf_counter() - started)
+
+    def accumulate(self, batch: Batch) -> Loss:
+        """Run one micro-batch forward and backward, adding to the gradients the sum over its tokens."""
+        batch = batch.to(self.arithmetic.device)
+        passes = 2 if self.config.r_drop else 1
+        with self.arithmetic.forward_pass():
+            hiddens_BTD: list[Tensor] = [self.model(batch.source_BS, batch.target_BT) for _ in range(passes)]
+        loss = token_loss(
+            hiddens_BTD,
+            self.model.output_matrix_VD,
+            batch.target_BT,
+            smoothing=self.smoothing,
+            r_drop=self.config.r_drop,
+            product_dtype=self.arithmetic.product_dtype,
+        )
+        loss.objective.backward()
+        return loss
+
+    def _sum_over_ranks(self, counts: StepCounts) -> StepCounts:
+        if self.world.size == 1:
+            return counts
+        tail = self.parameters.tail
+        tail.copy_(torch.tensor(counts, dtype=tail.dtype))
+        self.world.sum_(self.parameters.gradients_and_tail)
+        return StepCounts(*tail.tolist())
+
+
+def _counts(batch: Batch, loss: Loss) -> StepCounts:
+    return StepCounts(
+        tokens=loss.tokens,
+        objective=float(loss.objective.detach()),
+        nll=float(loss.nll),
+        correct=float(loss.correct),
+        positions=batch.target_BT.numel(),
+    )
+
+
+def _not_finite(step: int, taken: list[tuple[Batch, Loss]], *, rate: float, norm: float) -> str:
+    culprits = [batch for batch, loss in taken if not math.isfinite(float(loss.objective.detach()))]
+    batches = culprits or [batch for batch, _ in taken]
+    sentences = [int(sentence) for batch in batches for sentence in batch.sentences]
+    shown = ", ".join(str(sentence) for sentence in sentences[:8]) + (", …" if len(sentences) > 8 else "")
+    what = "loss" if culprits else f"gradient (norm {norm})"
+    return (
+        f"The {what} of step {step:,} is not finite, at a learning rate of {rate:.2e}, in the batch of "
+        f"{len(sentences)} training pairs {shown}. The step was not applied and the newest checkpoint stands. Begin a "
+        "new run from it (--start-from) with a lower rate (training.scale or training.peak), a longer "
+        'training.warmup_steps, training.clip_norm = 1.0, or training.precision = "float32".'
+    )
