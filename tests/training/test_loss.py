@@ -1,0 +1,230 @@
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from transduce.training import chunked_loss
+from transduce.training.loss import Loss, Smoothing, token_loss
+
+Convention = Literal["szegedy", "authors"]
+CONVENTIONS: tuple[Convention, ...] = ("szegedy", "authors")
+LOGITS = [2.0, 1.0, 0.0, -1.0, 0.5]
+
+
+def loss_of_logits(logits: list[list[float]], labels: list[int], smoothing: Smoothing) -> Loss:
+    """Return the loss of given logits: with an identity matrix for E, hidden states are logits."""
+    hidden_BTD = torch.tensor([logits], dtype=torch.float64)
+    return token_loss(
+        [hidden_BTD], torch.eye(len(logits[0]), dtype=torch.float64), torch.tensor([labels]), smoothing=smoothing
+    )
+
+
+def plain_loss(
+    hiddens_BTD: Sequence[Tensor], matrix_VD: Tensor, target_BT: Tensor, *, smoothing: Smoothing, r_drop: float
+) -> Tensor:
+    """Return the loss as the equation has it, holding all logits: the oracle."""
+    is_token_N = target_BT.flatten() != 0
+    target_distribution_NV = matrix_VD.new_full((int(is_token_N.sum()), matrix_VD.size(0)), smoothing.other)
+    target_distribution_NV.scatter_(1, target_BT.flatten()[is_token_N][:, None], smoothing.true)
+    passes = [torch.log_softmax((hidden_BTD @ matrix_VD.T).flatten(0, 1), -1)[is_token_N] for hidden_BTD in hiddens_BTD]
+    loss = -sum(((target_distribution_NV * pass_NV).sum() for pass_NV in passes), torch.tensor(0.0)) / len(passes)
+    if r_drop:
+        one_NV, other_NV = passes
+        loss = loss + r_drop / 4 * functional.kl_div(one_NV, other_NV, reduction="sum", log_target=True)
+        loss = loss + r_drop / 4 * functional.kl_div(other_NV, one_NV, reduction="sum", log_target=True)
+    return loss
+
+
+def test_smoothing_as_the_authors_code_has_it() -> None:
+    smoothing = Smoothing.of(0.1, vocabulary_size=5, convention="authors")
+    assert (smoothing.true, smoothing.other) == pytest.approx((0.9, 0.025))
+    # Label 0 would be padding, so the logits are rolled by one: token 1 is true.
+    loss = loss_of_logits([[0.5, *LOGITS[:4]]], [1], smoothing)
+    assert loss.objective.item() == pytest.approx(0.76193794, abs=1e-8)
+    assert loss.nll.item() == pytest.approx(0.57443794, abs=1e-8)
+    assert smoothing.entropy(5) == pytest.approx(0.46371241, abs=1e-8)
+    assert loss.objective.item() - smoothing.entropy(5) == pytest.approx(0.29822553, abs=1e-8)
+
+
+def test_smoothing_as_szegedy_has_it() -> None:
+    smoothing = Smoothing.of(0.1, vocabulary_size=5, convention="szegedy")
+    assert (smoothing.true, smoothing.other) == pytest.approx((0.92, 0.02))
+    loss = loss_of_logits([[0.5, *LOGITS[:4]]], [1], smoothing)
+    assert loss.objective.item() == pytest.approx(0.72443794, abs=1e-8)
+    assert smoothing.entropy(5) == pytest.approx(0.38967292, abs=1e-8)
+    assert loss.objective.item() - smoothing.entropy(5) == pytest.approx(0.33476502, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary_size", "expected"), [(37_000, 1.37694759), (40_960, 1.38711566), (32_768, 1.36480069)]
+)
+def test_the_authors_constant(vocabulary_size: int, expected: float) -> None:
+    smoothing = Smoothing.of(0.1, vocabulary_size=vocabulary_size, convention="authors")
+    assert smoothing.entropy(vocabulary_size) == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_batch_by_hand_leaves_padding_out() -> None:
+    smoothing = Smoothing.of(0.1, vocabulary_size=5, convention="authors")
+    loss = loss_of_logits([LOGITS, [0.0, 3.0, 0.0, 0.0, 0.0], [1.0] * 5], [1, 2, 0], smoothing)
+    assert loss.tokens == 2
+    assert loss.objective.item() == pytest.approx(1.63693794 + 3.10661153, abs=1e-8)
+    assert loss.objective.item() / loss.tokens == pytest.approx(2.37177474, abs=1e-8)
+
+
+@pytest.mark.parametrize("vocabulary_size", [37_000, 40_960, 32_768])
+def test_a_model_that_knows_nothing_pays_the_log_of_the_vocabulary(vocabulary_size: int) -> None:
+    smoothing = Smoothing.of(0.1, vocabulary_size=vocabulary_size, convention="szegedy")
+    hidden_BTD, matrix_VD = torch.zeros(1, 3, 2), torch.randn(vocabulary_size, 2)
+    loss = token_loss([hidden_BTD], matrix_VD, torch.tensor([[5, 6, 7]]), smoothing=smoothing)
+    assert loss.objective.item() / 3 == pytest.approx(math.log(vocabulary_size), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_either_convention_is_a_distribution(convention: Convention, epsilon: float) -> None:
+    smoothing = Smoothing.of(epsilon, vocabulary_size=13, convention=convention)
+    assert smoothing.true + 12 * smoothing.other == pytest.approx(1.0)
+
+
+def test_the_conventions_are_one_family() -> None:
+    authors = Smoothing.of(0.1, vocabulary_size=37, convention="authors")
+    szegedy = Smoothing.of(0.1 * 37 / 36, vocabulary_size=37, convention="szegedy")
+    assert (authors.true, authors.other) == pytest.approx((szegedy.true, szegedy.other))
+
+
+@given(
+    seed=st.integers(0, 1000),
+    convention=st.sampled_from(CONVENTIONS),
+    epsilon=st.sampled_from([0.0, 0.1, 0.4]),
+    r_drop=st.sampled_from([0.0, 1.0, 5.0]),
+    logits_at_once=st.integers(1, 300),
+)
+@settings(max_examples=40, deadline=None)
+def test_value_and_gradients_equal_the_plain_loss(
+    seed: int,
+    convention: Convention,
+    epsilon: float,
+    r_drop: float,
+    logits_at_once: int,
+) -> None:
+    torch.manual_seed(seed)
+    hiddens_BTD = [torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True) for _ in range(2 if r_drop else 1)]
+    matrix_VD = torch.randn(11, 7, dtype=torch.float64, requires_grad=True)
+    target_BT = torch.randint(0, 11, (3, 5))
+    smoothing = Smoothing.of(epsilon, vocabulary_size=11, convention=convention)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunked_loss, "LOGITS_AT_ONCE", logits_at_once)
+        ours = token_loss(hiddens_BTD, matrix_VD, target_BT, smoothing=smoothing, r_drop=r_drop).objective
+    plain = plain_loss(hiddens_BTD, matrix_VD, target_BT, smoothing=smoothing, r_drop=r_drop)
+    torch.testing.assert_close(ours, plain.double(), atol=1e-10, rtol=1e-10)
+    inputs = [*hiddens_BTD, matrix_VD]
+    for gradient, expected in zip(
+        torch.autograd.grad(3.0 * ours, inputs), torch.autograd.grad(3.0 * plain, inputs), strict=True
+    ):
+        torch.testing.assert_close(gradient, expected, atol=1e-10, rtol=1e-10)
+
+
+def test_likelihood_and_correct_labels_are_counted_beside_the_objective() -> None:
+    torch.manual_seed(3)
+    hidden_BTD, matrix_VD = torch.randn(2, 19, 7), torch.randn(11, 7)
+    target_BT = torch.randint(0, 11, (2, 19))
+    loss = token_loss([hidden_BTD], matrix_VD, target_BT, smoothing=Smoothing(true=0.9, other=0.01))
+    logits_NV, label_N = (hidden_BTD @ matrix_VD.T).flatten(0, 1), target_BT.flatten()
+    expected = functional.cross_entropy(logits_NV, label_N, ignore_index=0, reduction="sum")
+    torch.testing.assert_close(loss.nll, expected)
+    assert loss.correct.item() == ((logits_NV.argmax(-1) == label_N) & (label_N != 0)).sum().item() > 0
+    assert loss.tokens == (label_N != 0).sum().item()
+
+
+def test_extreme_logits_stay_finite() -> None:
+    smoothing = Smoothing.of(0.1, vocabulary_size=3, convention="szegedy")
+    loss = loss_of_logits([[0.0, 1e4, -1e4], [0.0, 1e4, -1e4]], [1, 2], smoothing)
+    assert loss.nll.item() == pytest.approx(2e4)
+    assert math.isfinite(loss.objective.item())
+
+
+def test_bf16_products_stay_near_float32() -> None:
+    torch.manual_seed(5)
+    hidden_BTD = torch.randn(2, 101, 64, requires_grad=True)
+    matrix_VD = (torch.randn(211, 64) / 8).requires_grad_()
+    target_BT = torch.randint(0, 211, (2, 101))
+    smoothing = Smoothing.of(0.1, vocabulary_size=211, convention="szegedy")
+    results = []
+    for dtype in (torch.float32, torch.bfloat16):
+        loss = token_loss([hidden_BTD], matrix_VD, target_BT, smoothing=smoothing, product_dtype=dtype)
+        results.append((loss.objective, *torch.autograd.grad(loss.objective, [hidden_BTD, matrix_VD])))
+    assert abs(results[1][0].item() / results[0][0].item() - 1) < 1e-3
+    for exact, rounded in zip(results[0][1:], results[1][1:], strict=True):
+        assert rounded.dtype == torch.float32
+        assert (rounded - exact).norm() < 0.01 * exact.norm()
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes the largest tensor that any operation makes, views of a known one aside."""
+
+    def __init__(self, known: Tensor) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.known = known.untyped_storage().data_ptr()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and result.untyped_storage().data_ptr() != self.known:
+            self.elements = max(self.elements, result.numel())
+        return result
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 1.0])
+def test_all_logits_never_exist_at_once(monkeypatch: pytest.MonkeyPatch, r_drop: float) -> None:
+    monkeypatch.setattr(chunked_loss, "LOGITS_AT_ONCE", 2000)
+    hiddens_BTD = [torch.randn(1, 331, 5, requires_grad=True) for _ in range(2 if r_drop else 1)]
+    matrix_VD = torch.randn(97, 5, requires_grad=True)
+    target_BT = torch.randint(1, 97, (1, 331))
+    with LargestTensor(matrix_VD) as largest:
+        token_loss(
+            hiddens_BTD, matrix_VD, target_BT, smoothing=Smoothing(true=1.0, other=0.0), r_drop=r_drop
+        ).objective.backward()
+    assert largest.elements <= max(2000, 331 * 5 * len(hiddens_BTD))
+    assert 10 * 2000 < 331 * 97  # so this would have been noticed
+
+
+def test_without_gradients_none_are_computed() -> None:
+    matrix_VD = torch.randn(97, 5, requires_grad=True)
+    with torch.no_grad(), LargestTensor(matrix_VD) as largest:
+        loss = token_loss(
+            [torch.randn(1, 3, 5)], matrix_VD, torch.tensor([[1, 2, 3]]), smoothing=Smoothing(true=1.0, other=0.0)
+        )
+    assert not loss.objective.requires_grad
+    assert largest.elements < matrix_VD.numel()
+
+
+MEASURE = """
+import resource, torch
+from transduce.training.loss import Smoothing, token_loss
+torch.set_num_threads(1)
+hidden_BTD = torch.randn(1, 25_000, 512, requires_grad=True)
+matrix_VD = torch.nn.Parameter(torch.randn(37_000, 512) / 512**0.5)
+target_BT = torch.randint(1, 37_000, (1, 25_000))
+warm = torch.randn(64, 64, dtype=torch.bfloat16); warm @ warm
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+smoothing = Smoothing.of(0.1, vocabulary_size=37_000, convention="szegedy")
+token_loss([hidden_BTD], matrix_VD, target_BT, smoothing=smoothing, product_dtype=torch.bfloat16).objective.backward()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux alone")
+def test_the_paper_s_step_needs_at_most_a_gibibyte_beside_activations() -> None:
+    result = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
+    print(f"{float(result.stdout):.0f} MiB")
+    assert float(result.stdout) < 1024
