@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from transduce.decoding.request import BOS, EOS
+from transduce.text.tokenizer import BOS, EOS
 
 
 @dataclass

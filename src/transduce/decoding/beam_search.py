@@ -31,8 +31,9 @@ from transduce.decoding.candidates import best_candidates, stable_topk
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.length_penalty import length_penalty
-from transduce.decoding.request import EOS, PAD, Request
+from transduce.decoding.request import Request
 from transduce.decoding.stepwise import State, Stepwise, take_steps
+from transduce.text.tokenizer import EOS, PAD
 
 # What is found where every token is forbidden or impossible before the output could end.
 NOTHING = Hypothesis(tokens=(), log_probability=-math.inf, score=-math.inf, is_finished=False)

@@ -15,6 +15,7 @@ from torch import Tensor
 from transduce.errors import ModelError
 
 RUN = 64  # tokens; of 16, 32, 64 and 128 the fastest at V 8,000, and near it at 32,000
+FEW = 10_000  # sums that are made and sorted sooner than runs are found
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def best_candidates(log_probabilities_BWV: Tensor, alive_BW: Tensor, *, count: i
     `alive_BW` holds the log-probabilities of the hypotheses that the tokens extend.
     """
     _, beams, vocabulary_size = log_probabilities_BWV.shape
-    if beams * vocabulary_size <= 2 * RUN * count:
+    if log_probabilities_BWV.numel() <= FEW or beams * vocabulary_size <= 2 * RUN * count:
         sums_BN = (log_probabilities_BWV + alive_BW[:, :, None]).flatten(start_dim=1)
         best_BC, position_BC = stable_topk(sums_BN, count=count)
     else:
@@ -71,12 +72,13 @@ def _best_in_runs(log_probabilities_BWV: Tensor, alive_BW: Tensor, *, count: int
     run_BC = run_BC.sort(dim=1).values  # so that, among the tokens looked into, a lower place is a lower position
     beam_BC = run_BC // runs
     token_BCN = (run_BC % runs)[:, :, None] * RUN + torch.arange(RUN, device=run_BC.device)
-    is_beyond_BCN = token_BCN >= vocabulary_size  # the last run may be shorter
-    position_BN = (beam_BC[:, :, None] * vocabulary_size + token_BCN.clamp_(max=vocabulary_size - 1)).flatten(1)
-    sums_BN = log_probabilities_BWV.reshape(sentences, beams * vocabulary_size).gather(1, position_BN)
-    sums_BN += alive_BW.gather(1, beam_BC).repeat_interleave(RUN, dim=1)
-    sums_BN.masked_fill_(is_beyond_BCN.flatten(1), -math.inf)
-    best_BC, place_BC = stable_topk(sums_BN, count=count)
+    position_BCN = beam_BC[:, :, None] * vocabulary_size + token_BCN.clamp(max=vocabulary_size - 1)
+    position_BN = position_BCN.flatten(start_dim=1)
+    log_probabilities_BN = log_probabilities_BWV.reshape(sentences, beams * vocabulary_size).gather(1, position_BN)
+    sums_BCN = log_probabilities_BN.view_as(position_BCN).add_(alive_BW.gather(1, beam_BC)[:, :, None])
+    if vocabulary_size % RUN:  # then the last run is shorter, and some of these tokens are beyond it
+        sums_BCN.masked_fill_(token_BCN >= vocabulary_size, -math.inf)
+    best_BC, place_BC = stable_topk(sums_BCN.flatten(start_dim=1), count=count)
     return best_BC, position_BN.gather(1, place_BC)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from transduce.decoding.length_penalty import length_penalty
-from transduce.decoding.request import EOS
+from transduce.text.tokenizer import EOS
 
 
 @dataclass(frozen=True)

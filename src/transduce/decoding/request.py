@@ -16,9 +16,7 @@ import torch
 from torch import Tensor
 
 from transduce.decoding.config import DecodingConfig
-
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
-NEVER_GENERATED = [PAD, UNK, BOS]
+from transduce.text.tokenizer import EOS, PAD
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Request:
         log_probabilities_BWV[rows, :, forced_B[rows]] = forced_FW
 
     def _forbid_freely(self, log_probabilities_BWV: Tensor, *, position: int) -> None:
-        log_probabilities_BWV[..., NEVER_GENERATED] = -math.inf
+        log_probabilities_BWV[..., :EOS] = -math.inf  # padding, unknown and start: the ids before the end token's
         if position + 1 < self.minimum_length:
             log_probabilities_BWV[..., EOS] = -math.inf
 

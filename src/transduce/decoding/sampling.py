@@ -19,8 +19,9 @@ from torch import Tensor
 from transduce.decoding.candidates import require_numbers, stable_topk
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.decoding.request import EOS, PAD, Request
+from transduce.decoding.request import Request
 from transduce.decoding.stepwise import State, Stepwise, take_steps
+from transduce.text.tokenizer import EOS, PAD
 
 FIRST_NUCLEUS = 64  # tokens; more are looked at only where these do not hold the share
 

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.decoding.request import BOS
 from transduce.model.decoding_cache import DecodingCache
 from transduce.model.log_probabilities import log_softmax
 from transduce.model.masks import visible_tokens
 from transduce.model.transformer import Transformer
+from transduce.text.tokenizer import BOS
 
 State = TypeVar("State")
 

@@ -1,0 +1,76 @@
+"""Choosing candidates fast must be choosing them right: against a full stable sort of all sums."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from transduce.decoding.candidates import FEW, best_candidates, stable_topk
+
+
+def by_sorting(log_probabilities_BWV: Tensor, alive_BW: Tensor, count: int) -> list[list[tuple[float, int, int]]]:
+    """Return (log-probability, beam, token) of the best, ties to the lower beam and then to the lower token."""
+    chosen = []
+    for log_probabilities_WV, alive_W in zip(log_probabilities_BWV, alive_BW, strict=True):
+        sums_WV = (log_probabilities_WV + alive_W[:, None]).tolist()
+        candidates = [(total, w, v) for w, row in enumerate(sums_WV) for v, total in enumerate(row)]
+        chosen.append(sorted(candidates, key=lambda candidate: (-candidate[0], *candidate[1:]))[:count])
+    return chosen
+
+
+def by_search(log_probabilities_BWV: Tensor, alive_BW: Tensor, count: int) -> list[list[tuple[float, int, int]]]:
+    best = best_candidates(log_probabilities_BWV, alive_BW, count=count)
+    columns = (best.log_probabilities_BC.tolist(), best.beams_BC.tolist(), best.tokens_BC.tolist())
+    return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    sentences=st.sampled_from([1, 3]),
+    beams=st.sampled_from([1, 2, 5]),
+    vocabulary_size=st.sampled_from([7, 64, 1021, 1024, 3001]),
+    values=st.sampled_from([2, 5, 50, 10**6]),
+    count=st.sampled_from([1, 2, 7, 10]),
+)
+def test_the_best_are_chosen_with_ties_to_the_lower_beam_then_the_lower_token(
+    seed: int, sentences: int, beams: int, vocabulary_size: int, values: int, count: int
+) -> None:
+    # Few different values make many ties, inside the chosen and at their edge.
+    generator = torch.Generator().manual_seed(seed)
+    shape = (sentences, beams, vocabulary_size)
+    log_probabilities_BWV = -torch.randint(values, shape, generator=generator).float() - 1
+    alive_BW = -torch.randint(3, shape[:2], generator=generator).float()
+    expected = by_sorting(log_probabilities_BWV, alive_BW, count)
+    assert by_search(log_probabilities_BWV, alive_BW, count) == expected
+
+
+@pytest.mark.parametrize("vocabulary_size", [8000, 8003])
+def test_a_large_vocabulary_is_looked_into_by_runs_and_nothing_is_missed(vocabulary_size: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    log_probabilities_BWV = torch.randn(2, 4, vocabulary_size, generator=generator).log_softmax(dim=-1)
+    # The last run's last token, a tie across two beams, and a beam that is no longer alive.
+    log_probabilities_BWV[0, 3, vocabulary_size - 1] = -0.25
+    log_probabilities_BWV[1, :2, 100] = -0.5
+    alive_BW = torch.tensor([[-1.0, -2.0, -math.inf, -0.5], [-1.0, -1.0, -2.0, -3.0]])
+    assert log_probabilities_BWV.numel() > FEW
+    assert by_search(log_probabilities_BWV, alive_BW, 8) == by_sorting(log_probabilities_BWV, alive_BW, 8)
+
+
+def test_what_cannot_be_is_chosen_last_and_marked() -> None:
+    log_probabilities_BWV = torch.full((1, 3, 3001), -math.inf)
+    log_probabilities_BWV[0, 0, 2999] = -1.5
+    best = best_candidates(log_probabilities_BWV, torch.tensor([[-1.0, -math.inf, -math.inf]]), count=6)
+    assert best.log_probabilities_BC.tolist() == [[-2.5, *[-math.inf] * 5]]
+    assert (int(best.beams_BC[0, 0]), int(best.tokens_BC[0, 0])) == (0, 2999)
+    assert bool(((best.tokens_BC >= 0) & (best.tokens_BC < 3001)).all())  # each can be fed to the model
+
+
+def test_all_there_are_come_back_when_fewer_exist() -> None:
+    values_BN = torch.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]])
+    best_BC, position_BC = stable_topk(values_BN, count=9)
+    assert best_BC.tolist() == [[3.0, 3.0, 1.0], [2.0, 2.0, 2.0]]
+    assert position_BC.tolist() == [[1, 2, 0], [0, 1, 2]]
