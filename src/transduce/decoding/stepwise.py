@@ -64,8 +64,7 @@ class TransformerStepper:
         return config.learned_positions if config.positions == "learned" else None
 
     def start(self, source_BS: Tensor) -> DecodingCache:
-        """Encode the sources and return an empty cache."""
-        source_BS = source_BS.to(self.model.output_matrix_VD.device)
+        """Encode the sources, which must be where the network is, and return an empty cache."""
         memory_BSD = self.model.encode(source_BS)
         return self.model.start_cache(
             memory_BSD, source_visible_BS=visible_tokens(source_BS), beams=1, capacity=FIRST_CAPACITY
