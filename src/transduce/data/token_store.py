@@ -10,16 +10,19 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.data.ragged import Ragged, RaggedWriter
+from transduce.data.ragged import Ragged, RaggedWriter, map_array
+from transduce.data.sentence_hashes import Hashes, sentence_hashes
 from transduce.errors import DataError
 from transduce.files import directory_written_atomically
 
 _FORMAT = 1
 _DESCRIPTION = "store.json"
+_HASHES = "source.hashes"
 
 
 class TokenStoreWriter:
@@ -31,7 +34,10 @@ class TokenStoreWriter:
         self._target = stack.enter_context(RaggedWriter(folder, "target", ids))
         self._text = stack.enter_context(RaggedWriter(folder, "text"))
         self._originals = stack.enter_context(RaggedWriter(folder, "originals")) if keeps_originals else None
+        self._hashes = stack.enter_context((folder / _HASHES).open("wb"))
         self.pairs = 0
+        self.notes: dict[str, Any] = {}
+        """Plain values to keep with the store, such as what was dropped on the way."""
 
     def append(
         self,
@@ -40,8 +46,14 @@ class TokenStoreWriter:
         *,
         texts: Sequence[tuple[str, str]],
         originals: Sequence[tuple[str, str]] = (),
+        source_hashes: Hashes | None = None,
     ) -> None:
-        """Add pairs: ids of each side, EOS included, and the normalised, protected text they were made from."""
+        """Add pairs: ids of each side, EOS included, and the normalised, protected text they were made from.
+
+        Hashes are those of the sources before anything was taken out; unless given, of the text.
+        """
+        hashes = sentence_hashes(source for source, _ in texts) if source_hashes is None else source_hashes
+        self._hashes.write(hashes.astype("<u8").tobytes())
         self._source.append(sources)
         self._target.append(targets)
         self._text.append_texts([side for pair in texts for side in pair])
@@ -65,6 +77,7 @@ def token_store_written(
             "pairs": writer.pairs,
             "vocabulary_size": vocabulary_size,
             "keeps_originals": keeps_originals,
+            "notes": writer.notes,
         }
         (beside / _DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
 
@@ -89,6 +102,8 @@ class TokenStore:
             self._source, self._target = Ragged(folder, "source", ids), Ragged(folder, "target", ids)
             self._text = Ragged(folder, "text")
             self._originals = Ragged(folder, "originals") if description["keeps_originals"] else None
+            self.source_hashes: Hashes = map_array(folder / _HASHES, np.dtype("<u8"))
+            self.notes: dict[str, Any] = dict(description["notes"])
             pairs = int(description["pairs"])
         except (OSError, ValueError, TypeError, KeyError) as fault:
             raise DataError(
@@ -126,7 +141,8 @@ class TokenStore:
 
     def _check_rows(self, pairs: int) -> None:
         originals = 2 * pairs if self._originals is None else len(self._originals)
-        if (len(self._source), len(self._target), len(self._text), originals) != (pairs, pairs, 2 * pairs, 2 * pairs):
+        found = (len(self._source), len(self._target), len(self.source_hashes), len(self._text), originals)
+        if found != (pairs, pairs, pairs, 2 * pairs, 2 * pairs):
             raise DataError(
                 f"{self.folder} does not hold the {pairs:,} pairs that it should. Delete it and start again."
             )

@@ -1,0 +1,145 @@
+"""The first stage of preparation: every file read once, cleaned by its text, and laid down where rows can be found.
+
+What was read stands in a folder of its own until the token stores are built: the pairs as they were in the files,
+where each came from, and the hashes by which the next stage finds duplicates and decides what is held out. It is
+written in a stream and appears whole, so a kill costs at most this one pass.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from transduce.data.cleaning import Dropped, Rule, rules_for, text_fault
+from transduce.data.config import DataConfig
+from transduce.data.formats import Corpus, Fingerprint, Pair, Selection
+from transduce.data.ragged import Ragged, RaggedWriter, map_array
+from transduce.data.sentence_hashes import Hashes, hash_normalized
+from transduce.files import directory_written_atomically
+from transduce.progress import Progress
+from transduce.text.normalization import normalize
+
+SPLITS = ("train", "valid", "test")
+
+_AT_A_TIME = 4096
+_RECORD = "text.json"
+_ORIGINS = np.dtype([("corpus", "<u4"), ("line", "<u8")])
+_HASHES = np.dtype([("source", "<u8"), ("target", "<u8")])
+
+
+class ReadCorpus(BaseModel, frozen=True):
+    """What one entry of `data.train`, `data.valid` or `data.test` turned out to be."""
+
+    name: str
+    path: str
+    """The file that line numbers refer to: the only one, or of two aligned ones the source."""
+    pairs: int
+    files: tuple[Fingerprint, ...]
+
+
+class TextWriter:
+    """Writes the cleaned pairs of one split into a folder."""
+
+    def __init__(self, folder: Path, stack: ExitStack, *, rules: frozenset[Rule]) -> None:
+        folder.mkdir()
+        self._pairs = stack.enter_context(RaggedWriter(folder, "pairs"))
+        self._origins = stack.enter_context((folder / "origins").open("wb"))
+        self._hashes = stack.enter_context((folder / "hashes").open("wb"))
+        self._rules = rules
+        self._corpora = 0
+        self.dropped = Dropped()
+
+    def read(self, corpus: Corpus) -> ReadCorpus:
+        """Add every pair of a corpus that no rule forbids."""
+        pairs, path = corpus.pairs(), str(corpus.files[0].path)
+        count = 0
+        while some := list(islice(pairs, _AT_A_TIME)):
+            self._append(list(self._kept(some, path)))
+            count += len(some)
+        self._corpora += 1
+        return ReadCorpus(name=corpus.name, path=path, pairs=count, files=corpus.fingerprints())
+
+    def _kept(self, pairs: Sequence[Pair], path: str) -> Iterator[tuple[Pair, tuple[str, str]]]:
+        for pair in pairs:
+            normalized = normalize(pair.source), normalize(pair.target)
+            fault = pair.skipped or text_fault(pair.source, pair.target, normalized=normalized, rules=self._rules)
+            if fault:
+                self.dropped.add(fault, origin=f"{path}:{pair.line}", source=pair.source, target=pair.target)
+            else:
+                yield pair, normalized
+
+    def _append(self, kept: Sequence[tuple[Pair, tuple[str, str]]]) -> None:
+        self._pairs.append_texts([text for pair, _ in kept for text in (pair.source, pair.target)])
+        origins = np.array([(self._corpora, pair.line) for pair, _ in kept], dtype=_ORIGINS)
+        self._origins.write(origins.tobytes())
+        self._hashes.write(b"".join(hash_normalized(text) for _, normalized in kept for text in normalized))
+
+
+class CorpusText:
+    """The cleaned pairs of one split, as they stood in their files."""
+
+    def __init__(self, folder: Path, corpora: Sequence[ReadCorpus]) -> None:
+        self._corpora = corpora
+        self._pairs = Ragged(folder, "pairs")
+        self._origins = map_array(folder / "origins", _ORIGINS)
+        hashes = map_array(folder / "hashes", _HASHES)
+        self.source_hashes: Hashes = hashes["source"].astype(np.uint64)
+        self.target_hashes: Hashes = hashes["target"].astype(np.uint64)
+
+    def __len__(self) -> int:
+        return len(self._origins)
+
+    def pair(self, row: int) -> tuple[str, str]:
+        """Return a source and its target."""
+        return self._pairs.text(2 * row), self._pairs.text(2 * row + 1)
+
+    def origin(self, row: int) -> str:
+        """Return the file and line that a pair came from."""
+        corpus, line = self._origins[row].tolist()
+        return f"{self._corpora[corpus].path}:{line}"
+
+
+class ReadText(BaseModel, frozen=True):
+    """What the first stage leaves beside the text itself."""
+
+    settings: dict[str, Any]
+    corpora: dict[str, tuple[ReadCorpus, ...]]
+    dropped: dict[str, dict[str, Any]]
+
+    @classmethod
+    def open(cls, folder: Path) -> "ReadText | None":
+        """Return what the stage at `folder` left, or nothing if it did not finish."""
+        try:
+            return cls.model_validate_json((folder / _RECORD).read_bytes())
+        except (OSError, ValueError):
+            return None
+
+
+def read_corpora(folder: Path, config: DataConfig, *, settings: dict[str, Any], progress: Progress) -> ReadText:
+    """Read, clean and lay down all files of all splits at `folder`."""
+    corpora: dict[str, tuple[ReadCorpus, ...]] = {}
+    dropped: dict[str, dict[str, Any]] = {}
+    paths = [file.path for split in SPLITS for corpus in corpora_of(config, split) for file in corpus.files]
+    size = sum(path.stat().st_size for path in paths if path.is_file())
+    with progress.stage("reading", total=size, unit="bytes") as stage, directory_written_atomically(folder) as beside:
+        for split in SPLITS:
+            with ExitStack() as stack:
+                writer = TextWriter(beside / split, stack, rules=rules_for(split, config))
+                corpora[split] = tuple(
+                    writer.read(corpus) for corpus in corpora_of(config, split, on_read=stage.advance)
+                )
+                dropped[split] = writer.dropped.as_json()
+        record = ReadText(settings=settings, corpora=corpora, dropped=dropped)
+        (beside / _RECORD).write_text(record.model_dump_json(), encoding="utf-8")
+    return record
+
+
+def corpora_of(config: DataConfig, split: str, *, on_read: Callable[[int], None] = lambda count: None) -> list[Corpus]:
+    """Return the corpora that a split is made of."""
+    selection = Selection(config.source_language, config.target_language, config.source_column, config.target_column)
+    names: tuple[str, ...] = {"train": config.train, "valid": config.valid, "test": config.test}[split]
+    return [Corpus(name, selection, on_read=on_read) for name in names]

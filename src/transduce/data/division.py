@@ -1,0 +1,79 @@
+"""How the pairs that were read are divided: what trains, what validates, what tests, and what is a repetition."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from transduce.data.cleaning import Dropped, Rule, rules_for
+from transduce.data.config import DataConfig
+from transduce.data.corpus_text import CorpusText, ReadText
+from transduce.data.encoding import Rows
+from transduce.data.held_out import Part, are_repeated, held_out_sizes, hold_out
+from transduce.errors import DataError
+
+
+@dataclass(frozen=True)
+class Share:
+    """The pairs that one split is made of, and the rules by which their lengths are judged."""
+
+    text: CorpusText
+    rows: Rows
+    rules: frozenset[Rule]
+    is_held_out: bool = False
+
+
+def unrepeated(train: CorpusText, config: DataConfig) -> Rows:
+    """Return the training pairs that are no repetition, or all if repetitions may stay."""
+    if not config.drop_duplicates:
+        return np.arange(len(train))
+    return np.flatnonzero(~are_repeated(train.source_hashes, train.target_hashes))
+
+
+def repetitions(train: CorpusText, rows: Rows) -> Dropped:
+    """Return the training pairs that are not among the given rows as dropped for being duplicates."""
+    dropped = Dropped()
+    others = np.ones(len(train), dtype=np.bool_)
+    others[rows] = False
+    for row in np.flatnonzero(others).tolist():
+        source, target = train.pair(row)
+        dropped.add(Rule.DUPLICATE, origin=train.origin(row), source=source, target=target)
+    return dropped
+
+
+def divide(texts: Mapping[str, CorpusText], rows: Rows, config: DataConfig) -> dict[str, Share]:
+    """Return the share of every split that has one; `rows` are the training pairs to divide."""
+    train, rules = texts["train"], rules_for("train", config)
+    valid, test = held_out_sizes(config, len(rows))
+    parts = hold_out(
+        train.source_hashes[rows], train.target_hashes[rows], valid=valid, test=test, seed=config.held_out_seed
+    )
+    shares = {"train": Share(train, rows[parts == Part.TRAIN], rules)}
+    for split, part in (("valid", Part.VALID), ("test", Part.TEST)):
+        if len(texts[split]):
+            shares[split] = Share(texts[split], np.arange(len(texts[split])), rules_for(split, config))
+        elif (parts == part).any():
+            shares[split] = Share(train, rows[parts == part], rules, is_held_out=True)
+    if valid and "valid" not in shares:
+        raise DataError(
+            f"No pair can be held out for validation: of {len(rows):,} training pairs, sources or targets in common "
+            "link each to each. Give data.valid, or set data.held_out_valid = 0."
+        )
+    return shares
+
+
+def refuse_empty(texts: Mapping[str, CorpusText], read: ReadText) -> None:
+    """Refuse a split that was given and of which cleaning left nothing."""
+    for split, text in texts.items():
+        given = sum(corpus.pairs for corpus in read.corpora[split])
+        if read.corpora[split] and len(text) == 0:
+            counts = Dropped.from_json(read.dropped[split]).counts
+            raise DataError(
+                f"None of the {given:,} pairs of data.{split} is left after cleaning ({told(counts)}). "
+                "Look at the files, or switch rules off (data.drop_…)."
+            )
+
+
+def told(counts: Mapping[str, int]) -> str:
+    """Return counts by reason in one line."""
+    return ", ".join(f"{reason}: {count:,}" for reason, count in sorted(counts.items())) or "nothing dropped"

@@ -1,0 +1,132 @@
+"""From files to token stores: read, clean, hold out, learn the tokenizer, encode.
+
+    folder/prepared.json        the settings, what was read, and the report: written last, it vouches for the rest
+    folder/tokenizer.model      learned from the training text, or brought along
+    folder/train, valid, test   token stores
+    folder/dropped.tsv          what was dropped and why
+    folder/text                 what was read; gone when all is done
+
+Every stage writes its result whole or not at all, and depends on nothing but the stages before it: killed at any moment
+and started again, preparation goes on with the first stage whose result is missing and ends with the same bytes.
+Started again when it is done, it does nothing unless settings, tokenizer or text changed.
+"""
+
+import errno
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transduce.data.config import DataConfig
+from transduce.data.division import told
+from transduce.data.report import PreparationReport
+from transduce.data.reuse import missing_files, settings_of, unchanged
+from transduce.data.sentence_hashes import Hashes
+from transduce.data.stages import DROPPED, TEXT, TOKENIZER, PreparedRecord, Stages
+from transduce.data.token_store import TokenStore
+from transduce.errors import ConfigError, DataError, ModelError, RunError
+from transduce.files import locked
+from transduce.progress import Progress, Silent
+from transduce.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A corpus ready to train on."""
+
+    folder: Path
+    tokenizer: Tokenizer
+    train: TokenStore
+    valid: TokenStore | None
+    test: TokenStore | None
+    report: PreparationReport
+
+    def training_hashes(self) -> Hashes:
+        """Return the hashes of the training sources, sorted: what a model keeps to know what it has seen."""
+        return np.unique(self.train.source_hashes)
+
+
+def prepare(
+    config: DataConfig,
+    folder: Path,
+    *,
+    vocabulary_size: int,
+    progress: Progress = Silent(),  # noqa: B008
+) -> Prepared:
+    """Return the token stores of a corpus, built at `folder` unless they stand there already."""
+    if not config.train:
+        raise ConfigError("data.train is empty. Name the training text: a.en,a.de, or one file of pairs such as x.tsv.")
+    settings = settings_of(config, vocabulary_size=vocabulary_size)
+    prepared = _reuse(folder, settings, progress=progress)
+    if prepared is not None:
+        return prepared
+    with locked(folder / ".lock", purpose="preparing a corpus"):
+        try:
+            Stages(config, folder, settings=settings, progress=progress).finish(vocabulary_size)
+        except OSError as fault:
+            if fault.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise RunError(
+                f"The disk is full: {folder} cannot be prepared. Make room (about four times the unpacked corpus) and "
+                "start again; the stages that were finished are kept."
+            ) from fault
+        shutil.rmtree(folder / TEXT, ignore_errors=True)
+    record = PreparedRecord.open(folder)
+    assert record is not None, "the last stage wrote the record"
+    prepared = _open(folder, record)
+    _tell(prepared, progress)
+    return prepared
+
+
+def _reuse(folder: Path, settings: dict[str, Any], *, progress: Progress) -> Prepared | None:
+    record = PreparedRecord.open(folder)
+    if record is None or record.settings != settings:
+        return None
+    corpora = unchanged(record.corpora)
+    if corpora is None:
+        return None
+    if corpora != record.corpora:
+        record.model_copy(update={"corpora": corpora}).write(folder)
+    try:
+        prepared = _open(folder, record)
+    except (DataError, ModelError, OSError) as fault:
+        progress.warn(f"The prepared corpus is damaged and is built anew: {fault}")
+        return None
+    for path in missing_files(record.corpora):
+        progress.warn(f"{path} is gone; what was prepared from it is used as it is.")
+    return prepared
+
+
+def _open(folder: Path, record: PreparedRecord) -> Prepared:
+    stores = {split: TokenStore.open(folder / split) for split in record.report.splits}
+    return Prepared(
+        folder=folder,
+        tokenizer=Tokenizer.from_bytes((folder / TOKENIZER).read_bytes(), name=str(folder / TOKENIZER)),
+        train=stores["train"],
+        valid=stores.get("valid"),
+        test=stores.get("test"),
+        report=record.report,
+    )
+
+
+def _tell(prepared: Prepared, progress: Progress) -> None:
+    for split, report in prepared.report.splits.items():
+        held_out = " held out of the training text" if report.is_held_out else ""
+        progress.note(
+            f"{split}: {report.pairs:,} pairs{held_out}, {report.source.total:,} source and {report.target.total:,} "
+            "target tokens"
+        )
+        if report.dropped:
+            progress.note(f"{split}: dropped {told(report.dropped)}; listed in {prepared.folder / DROPPED}")
+        if report.seen_in_training:
+            progress.warn(
+                f"{report.seen_in_training:,} of {report.pairs:,} {split} sources are in the training text too."
+            )
+        if report.beyond_maximum:
+            progress.warn(
+                f"{report.beyond_maximum:,} of {report.pairs:,} {split} pairs are longer than data.max_length."
+            )
+    shares = ", ".join(f"{share:.1%} at {tokens:,} tokens a step" for tokens, share in prepared.report.padding.items())
+    progress.note(f"vocabulary {prepared.report.vocabulary_size:,}; padding {shares}")

@@ -1,0 +1,122 @@
+"""What preparation did, in figures: for the model's card, the report page and the user's eyes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from transduce.data.batching import BatchPlan
+from transduce.data.cleaning import Dropped
+from transduce.data.corpus_text import ReadCorpus
+from transduce.data.sentence_hashes import Hashes, are_known
+from transduce.data.token_store import TokenStore
+
+BUDGETS = (4096, 25_000)
+"""Tokens per step at which padding is reported: the authors' per-device batch, and the paper's whole step."""
+
+
+class FileReport(BaseModel, frozen=True):
+    """A file that was read."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class CorpusReport(BaseModel, frozen=True):
+    """One entry of `data.train`, `data.valid` or `data.test`."""
+
+    name: str
+    pairs: int
+    files: tuple[FileReport, ...]
+
+    @classmethod
+    def of(cls, corpus: ReadCorpus) -> "CorpusReport":
+        """Return what is worth telling of a corpus: no absolute paths, no times."""
+        names = [name.strip() for name in corpus.name.split(",")] if len(corpus.files) == 2 else [corpus.name]
+        named = zip(names, corpus.files, strict=False)
+        files = tuple(FileReport(name=name, bytes=file.bytes, sha256=file.sha256) for name, file in named)
+        return cls(name=corpus.name, pairs=corpus.pairs, files=files)
+
+
+class LengthReport(BaseModel, frozen=True):
+    """How long the sentences of one side are, in tokens with the end mark."""
+
+    total: int
+    mean: float
+    median: int
+    percentile_95: int
+    longest: int
+
+    @classmethod
+    def of(cls, lengths: NDArray[np.int64]) -> "LengthReport":
+        """Return the figures of some lengths."""
+        ordered = np.sort(lengths)
+        return cls(
+            total=int(ordered.sum()),
+            mean=round(float(ordered.mean()), 2),
+            median=int(ordered[len(ordered) // 2]),
+            percentile_95=int(ordered[min(len(ordered) - 1, len(ordered) * 95 // 100)]),
+            longest=int(ordered[-1]),
+        )
+
+
+class SplitReport(BaseModel, frozen=True):
+    """What training, validation or test text came to."""
+
+    pairs: int
+    is_held_out: bool
+    source: LengthReport
+    target: LengthReport
+    dropped: dict[str, int]
+    """Pairs dropped, by reason; of held-out text only those dropped after it was held out."""
+    beyond_maximum: int
+    """Pairs longer than `data.max_length` that were kept."""
+    seen_in_training: int
+    """Pairs whose source also stands in the training text."""
+
+    @classmethod
+    def of(
+        cls, store: TokenStore, dropped: Dropped, *, is_held_out: bool, max_length: int, training: Hashes | None
+    ) -> "SplitReport":
+        """Return the figures of a store; `training` is the sorted hashes of the training sources, if this is not it."""
+        longer = np.maximum(store.source_lengths, store.target_lengths)
+        return cls(
+            pairs=len(store),
+            is_held_out=is_held_out,
+            source=LengthReport.of(store.source_lengths),
+            target=LengthReport.of(store.target_lengths),
+            dropped=dict(sorted(dropped.counts.items())),
+            beyond_maximum=int((longer > max_length).sum()),
+            seen_in_training=0 if training is None else int(are_known(store.source_hashes, training).sum()),
+        )
+
+
+class PreparationReport(BaseModel, frozen=True):
+    """Everything that preparation did."""
+
+    source_language: str | None
+    target_language: str | None
+    corpora: dict[str, tuple[CorpusReport, ...]]
+    splits: dict[str, SplitReport]
+    vocabulary_size: int
+    tokenizer_sha256: str
+    tokenizer_was_learned: bool
+    padding: dict[int, float]
+    """Share of padding in the batches of an epoch, from 0 to 1, by tokens per step."""
+
+    def dropped_rows(self) -> list[tuple[str, str, int]]:
+        """Return a table of what was dropped: the split, the reason, how many pairs."""
+        return [
+            (split, reason, count) for split, report in self.splits.items() for reason, count in report.dropped.items()
+        ]
+
+
+def padding_of(store: TokenStore) -> Mapping[int, float]:
+    """Return the share of padding at the usual budgets."""
+    shares = {}
+    for budget in BUDGETS:
+        plan = BatchPlan(store.source_lengths, store.target_lengths, tokens_per_step=budget, seed=0)
+        shares[budget] = round(plan.padding(plan.epoch(0)).share, 4)
+    return shares

@@ -1,0 +1,17 @@
+import hashlib
+
+import numpy as np
+
+from transduce.data.sentence_hashes import are_known, sentence_hashes
+
+
+def test_a_hash_is_of_the_normalised_sentence_and_the_same_everywhere() -> None:
+    expected = int.from_bytes(hashlib.blake2b(b"Guten Tag.", digest_size=8).digest(), "little")
+    assert sentence_hashes(["Guten Tag.", " Guten\u00a0 Tag.\n"]).tolist() == [expected, expected]
+
+
+def test_known_sentences_are_found_and_no_others() -> None:
+    known = np.sort(sentence_hashes(f"sentence {n}" for n in range(0, 2000, 2)))
+    asked = sentence_hashes(f"sentence {n}" for n in range(2000))
+    assert are_known(asked, known).tolist() == [n % 2 == 0 for n in range(2000)]
+    assert not are_known(asked, known[:0]).any()
