@@ -4,37 +4,97 @@ import numpy as np
 import pytest
 import torch
 
-from transduce.data.batch import collate, pad_rows
+from transduce.data.batch import Resegmentation, collate, pad_rows
 from transduce.data.token_store import TokenStore, token_store_written
+from transduce.text.tokenizer import EOS, Tokenizer
+
+TEXTS = [("the cat sat on the mat", "die katze sass"), ("the mat", "die matte"), ("", "katze")]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.learn([side for pair in TEXTS for side in pair] * 3, vocabulary_size=320)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> TokenStore:
-    with token_store_written(tmp_path / "store", vocabulary_size=300) as writer:
-        writer.append(
-            [[5, 6, 7, 3], [8, 3], [3]],
-            [[9, 3], [10, 11, 3], [12, 13, 14, 15, 3]],
-            texts=[("a b c", "d"), ("e", "f g"), ("", "h i j k")],
-        )
+def store(tmp_path: Path, tokenizer: Tokenizer) -> TokenStore:
+    with token_store_written(tmp_path / "store", vocabulary_size=tokenizer.vocabulary_size) as writer:
+        sources, targets = ([[*tokenizer.encode(pair[side]), EOS] for pair in TEXTS] for side in range(2))
+        writer.append(sources, targets, texts=TEXTS)
     return TokenStore.open(tmp_path / "store")
 
 
-def test_a_batch_holds_the_asked_sentences_in_order_padded_at_the_end(store: TokenStore) -> None:
-    batch = collate(store, np.array([1, 0]))
+@pytest.fixture
+def written_by_hand(tmp_path: Path) -> TokenStore:
+    with token_store_written(tmp_path / "store", vocabulary_size=300) as writer:
+        writer.append([[5, 6, 7, 3], [8, 3], [3]], [[9, 3], [10, 11, 3], [12, 13, 14, 15, 3]], texts=[("a", "b")] * 3)
+    return TokenStore.open(tmp_path / "store")
+
+
+def resegmentation(
+    tokenizer: Tokenizer, *, dropout: float = 0.5, epoch: int = 0, max_length: int = 256
+) -> Resegmentation:
+    return Resegmentation(tokenizer, dropout=dropout, seed=11, epoch=epoch, max_length=max_length)
+
+
+def rows(tensor: torch.Tensor) -> list[list[int]]:
+    return [[token for token in row if token] for row in tensor.tolist()]
+
+
+def test_a_batch_holds_the_asked_sentences_in_order_padded_at_the_end(written_by_hand: TokenStore) -> None:
+    batch = collate(written_by_hand, np.array([1, 0]))
     assert batch.source_BS.tolist() == [[8, 3, 0, 0], [5, 6, 7, 3]]
     assert batch.target_BT.tolist() == [[10, 11, 3], [9, 3, 0]]
     assert batch.source_BS.dtype == batch.target_BT.dtype == torch.int64
     assert batch.sentences.tolist() == [1, 0]
 
 
-def test_a_batch_counts_its_tokens_without_padding(store: TokenStore) -> None:
-    batch = collate(store, np.array([0, 1, 2]))
+def test_a_batch_counts_its_tokens_without_padding(written_by_hand: TokenStore) -> None:
+    batch = collate(written_by_hand, np.array([0, 1, 2]))
     assert (batch.source_tokens, batch.target_tokens) == (7, 10)
 
 
-def test_a_batch_without_sentences_has_no_rows(store: TokenStore) -> None:
-    assert collate(store, np.array([], dtype=np.int64)).source_BS.shape == (0, 0)
+def test_a_batch_without_sentences_has_no_rows(written_by_hand: TokenStore) -> None:
+    assert collate(written_by_hand, np.array([], dtype=np.int64)).source_BS.shape == (0, 0)
 
 
 def test_rows_are_padded_to_the_longest() -> None:
     assert pad_rows([[1], [2, 3]]).tolist() == [[1, 0], [2, 3]]
+
+
+def test_resegmented_text_says_the_same_in_other_pieces(store: TokenStore, tokenizer: Tokenizer) -> None:
+    everything = np.arange(len(store))
+    usual, sampled = (collate(store, everything, resegmentation=how) for how in (None, resegmentation(tokenizer)))
+    assert rows(usual.source_BS) != rows(sampled.source_BS)
+    assert rows(usual.target_BT) != rows(sampled.target_BT)
+    for side, ids in enumerate((sampled.source_BS, sampled.target_BT)):
+        assert [tokenizer.decode(row) for row in rows(ids)] == [pair[side] for pair in TEXTS]
+        assert all(row[-1] == EOS for row in rows(ids))
+
+
+def test_resegmentation_without_dropout_is_the_usual_segmentation(store: TokenStore, tokenizer: Tokenizer) -> None:
+    batch = collate(store, np.arange(3), resegmentation=resegmentation(tokenizer, dropout=0.0))
+    assert rows(batch.source_BS) == rows(collate(store, np.arange(3)).source_BS)
+
+
+def test_pieces_depend_on_epoch_and_sentence_and_not_on_the_batch(store: TokenStore, tokenizer: Tokenizer) -> None:
+    first = resegmentation(tokenizer)
+    together = rows(collate(store, np.array([2, 0, 1]), resegmentation=first).target_BT)
+    alone = rows(collate(store, np.array([0]), resegmentation=first).target_BT)
+    assert together[1] == alone[0]
+    epochs = [
+        rows(collate(store, np.array([0]), resegmentation=resegmentation(tokenizer, epoch=epoch)).source_BS)
+        for epoch in range(5)
+    ]
+    assert any(epoch != epochs[0] for epoch in epochs)
+
+
+def test_a_sample_beyond_the_maximum_gives_way_to_the_usual_segmentation(
+    store: TokenStore, tokenizer: Tokenizer
+) -> None:
+    limit = int(store.source_lengths.max())
+    batch = collate(store, np.arange(3), resegmentation=resegmentation(tokenizer, dropout=0.99, max_length=limit))
+    assert rows(batch.source_BS)[0] == store.source(0).tolist()
+    # A sentence that was let in beyond the maximum stays whole too.
+    batch = collate(store, np.arange(3), resegmentation=resegmentation(tokenizer, dropout=0.99, max_length=2))
+    assert [tokenizer.decode(row) for row in rows(batch.source_BS)] == [pair[0] for pair in TEXTS]

@@ -1,20 +1,27 @@
 """A batch: some pairs of a token store, side by side, padded to the longest of each side.
 
-source_BS   x_1 … x_n EOS PAD …
-target_BT   y_1 … y_m EOS PAD …     the labels; the model shifts them right itself
+    source_BS   x_1 … x_n EOS PAD …
+    target_BT   y_1 … y_m EOS PAD …     the labels; the model shifts them right itself
+
+With BPE-dropout (Provilkov et al., 2020; not in the paper) the text of every pair is segmented anew, differently in
+each epoch. The pieces of sentence n in epoch e depend on (seed, e, n) alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from transduce.data.batching import Sentences
 from transduce.data.token_store import TokenStore
+from transduce.text.tokenizer import EOS, PAD, Tokenizer
 
-PAD = 0
+Ids = Sequence[int] | NDArray[Any]
+"""The token ids of one side of a pair."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +49,42 @@ class Batch:
         )
 
 
-def collate(store: TokenStore, sentences: Sentences) -> Batch:
+@dataclass(frozen=True)
+class Resegmentation:
+    """BPE-dropout for one epoch: how text is segmented anew."""
+
+    tokenizer: Tokenizer
+    dropout: float
+    seed: int
+    epoch: int
+    max_length: int
+    """A sample longer than this many ids is replaced by the usual segmentation, never cut off. [tokens]"""
+
+
+def collate(store: TokenStore, sentences: Sentences, *, resegmentation: Resegmentation | None = None) -> Batch:
     """Return the batch of these sentences of the store, in this order."""
-    sources: list[Sequence[int] | np.ndarray] = []
-    targets: list[Sequence[int] | np.ndarray] = []
+    sources: list[Ids] = []
+    targets: list[Ids] = []
     for sentence in sentences.tolist():
-        source, target = store.source(sentence), store.target(sentence)
+        source: Ids = store.source(sentence)
+        target: Ids = store.target(sentence)
+        if resegmentation is not None:
+            source_text, target_text = store.text(sentence)
+            source = _resegmented(source_text, source, 2 * sentence, resegmentation)
+            target = _resegmented(target_text, target, 2 * sentence + 1, resegmentation)
         sources.append(source)
         targets.append(target)
     return Batch(pad_rows(sources), pad_rows(targets), sentences)
 
 
-def pad_rows(rows: Sequence[Sequence[int] | np.ndarray]) -> Tensor:
+def pad_rows(rows: Sequence[Ids]) -> Tensor:
     """Return rows of ids as one int64 tensor, padded at the end to the longest."""
     padded = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
     for place, row in enumerate(rows):
         padded[place, : len(row)] = row
     return torch.from_numpy(padded)
+
+
+def _resegmented(text: str, usual: Ids, number: int, how: Resegmentation) -> Ids:
+    sampled = [*how.tokenizer.sample(text, dropout=how.dropout, key=(how.seed, how.epoch, number)), EOS]
+    return sampled if len(sampled) <= max(how.max_length, len(usual)) else usual

@@ -1,0 +1,90 @@
+"""Tables of pairs: TSV, split at tabs and nothing else, and CSV, with quotes and a delimiter that is found out.
+
+Excel writes CSV with semicolons in half of the world, sometimes with a first line `sep=;`. The delimiter is the one
+that splits the first lines most evenly.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+
+from transduce.data.formats.columns import Columns, choose_columns, missing_column
+from transduce.data.formats.corpus_file import CorpusFile
+from transduce.data.formats.pair import Pair, Selection
+from transduce.errors import DataError
+
+_DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma"}
+_SAMPLE = 50
+
+
+def read_tsv(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
+    """Yield the pairs of a file with a tab between columns and no quoting."""
+    rows = ((number, line.split("\t")) for number, line in enumerate(file.lines(), start=1))
+    return _pairs(rows, file, selection, separator="tab")
+
+
+def read_csv(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
+    """Yield the pairs of a file with quoted fields, whose delimiter is a comma, a semicolon or a tab."""
+    lines = file.lines()
+    sample = list(islice(lines, _SAMPLE))
+    skipped = 0
+    if sample and sample[0].casefold().startswith("sep=") and sample[0][4:] in _DELIMITERS:
+        delimiter, skipped = sample.pop(0)[4:], 1
+    else:
+        delimiter = _evenest_delimiter(sample)
+    rows = _csv_rows(chain(sample, lines), delimiter, file=file, skipped=skipped)
+    return _pairs(rows, file, selection, separator=_DELIMITERS[delimiter])
+
+
+def _csv_rows(
+    lines: Iterable[str], delimiter: str, *, file: CorpusFile, skipped: int
+) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+    while True:
+        line = reader.line_num + skipped + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as fault:
+            raise DataError(
+                f"{file.path}:{line}: the record that starts here is no CSV ({fault}). A quote that opens a field must "
+                "be closed, a quote inside it doubled."
+            ) from fault
+        if row is None:
+            return
+        yield line, row
+
+
+def _pairs(
+    rows: Iterator[tuple[int, list[str]]], file: CorpusFile, selection: Selection, *, separator: str
+) -> Iterator[Pair]:
+    columns: Columns | None = None
+    for line, row in rows:
+        if columns is None:
+            columns = choose_columns(row, selection, where=f"{file.path}:{line}")
+            if columns.has_header:
+                continue
+        if len(row) > max(columns.source, columns.target):
+            yield Pair(row[columns.source], row[columns.target], line)
+        elif not any(row):
+            yield Pair("", "", line)
+        else:
+            raise missing_column(row, columns, path=file.path, line=line, separator=separator)
+
+
+def _evenest_delimiter(lines: list[str]) -> str:
+    return max(_DELIMITERS, key=lambda delimiter: _evenness(lines, delimiter))
+
+
+def _evenness(lines: list[str], delimiter: str) -> float:
+    """Return the share of rows that have the usual number of columns, 0 if that is one or the quotes do not fit."""
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+    widths: Counter[int] = Counter()
+    try:
+        for row in reader:
+            widths[len(row)] += 1
+    except csv.Error:
+        if reader.line_num < len(lines):  # else the sample merely ends inside a quoted field
+            return 0.0
+    width, rows = max(widths.items(), key=lambda item: item[1], default=(0, 0))
+    return rows / widths.total() if width > 1 else 0.0
