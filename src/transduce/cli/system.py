@@ -81,6 +81,7 @@ def _version_of(library: str) -> str | None:
 def _memory() -> tuple[int | None, int | None]:
     """Return the machine's memory and what of it is free for us, where the system tells."""
     import os
+    import sys
 
     try:
         fields = {
@@ -92,10 +93,9 @@ def _memory() -> tuple[int | None, int | None]:
         return fields["MemTotal"], fields["MemAvailable"]
     except (OSError, KeyError, ValueError, IndexError):
         pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
-    except (AttributeError, OSError, ValueError):
+    if sys.platform == "win32":
         return None, None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
 
 
 def as_lines(facts: dict[str, Any]) -> str:
