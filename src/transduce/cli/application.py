@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 
+from transduce.cli.average import average
 from transduce.cli.describe import describe
 from transduce.cli.settings import settings
 from transduce.cli.system import system
+from transduce.cli.train import train
 from transduce.version import __version__
 
 app = typer.Typer(
@@ -32,6 +34,8 @@ def transduce(
     """Learn from parallel text, translate, score, and look inside: the whole of "Attention Is All You Need"."""
 
 
+app.command()(train)
+app.command()(average)
 app.command()(settings)
 app.command()(describe)
 app.command()(system)

@@ -1,0 +1,1 @@
+"""From an experiment to a model: plan, prepare, train, validate, average, card, report."""

@@ -1,0 +1,122 @@
+"""A model's card: what it was trained on and how, how good it is, what it is for and what it is not.
+
+Written by training itself into the model's README.md, so that a model never travels without it.
+"""
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from transduce.compute import Compute, processor_name
+from transduce.experiment import ExperimentConfig
+from transduce.model.cost import parameter_count
+from transduce.version import __version__
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a model's weights come from."""
+
+    experiment: ExperimentConfig
+    compute: Compute
+    data: Mapping[str, Any]
+    """What preparing the corpus found: counts, what was dropped, hashes of files."""
+    steps: tuple[int, ...]
+    """The checkpoints averaged into it, or the one that it is."""
+    progress: Mapping[str, Any]
+    """Where the run stood: step, epoch, tokens, seconds."""
+    scores: Mapping[str, float]
+
+
+def write_card(provenance: Provenance) -> str:
+    """Return the card as Markdown."""
+    experiment, data = provenance.experiment, provenance.data
+    source, target = experiment.data.source_language, experiment.data.target_language
+    direction = f"{source or 'source'} → {target or 'target'}"
+    steps = provenance.steps
+    made_of = (
+        f"the mean of the checkpoints of steps {', '.join(f'{s:,}' for s in steps)} (section 6.1 of the paper)"
+        if len(steps) > 1
+        else f"the checkpoint of step {steps[0]:,}"
+    )
+    minutes = float(provenance.progress.get("seconds", 0.0)) / 60
+    sections: list[tuple[str, list[str]]] = [
+        (
+            "What it is",
+            [
+                f"A Transformer of *Attention Is All You Need* with {parameter_count(experiment.model):,} parameters, "
+                f"trained by transduce {__version__} on {datetime.now(UTC):%Y-%m-%d}. Its weights are {made_of}.",
+                "",
+                "    transduce translate THIS_FOLDER --text \"…\"",
+            ],
+        ),
+        ("Scores while training", _table(provenance.scores) + ["", _SCORES_NOTE]),
+        ("Data", _data_lines(data)),
+        (
+            "Training",
+            _table(
+                {
+                    "steps": f"{int(provenance.progress.get('step', 0)):,}",
+                    "epochs": provenance.progress.get("epoch", 0),
+                    "target tokens seen": f"{int(provenance.progress.get('tokens', 0)):,}",
+                    "time": f"{minutes:,.1f} minutes",
+                    "processor": processor_name(),
+                    "threads": provenance.compute.threads,
+                    "precision": provenance.compute.precision,
+                    "software": f"transduce {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+                }
+            ),
+        ),
+        ("Settings", _settings(experiment)),
+        (
+            "Intended use and limits",
+            [
+                "It translates text like the text it was trained on, sentence by sentence. On other domains, on names, "
+                "numbers and rare words, and on sentences longer than it has seen, expect errors that read fluently. "
+                "Have a person check what matters. It knows nothing of the world beyond its corpus and repeats that "
+                "corpus' habits and biases.",
+                "",
+                "The folder holds no sentence of the corpus. It holds hashes of the training sentences, so that a test "
+                "set can be checked against them: whoever has a sentence can find out whether it was trained on.",
+            ],
+        ),
+    ]
+    body = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections)
+    return f"# {direction}\n\n{body}\n"
+
+
+_SCORES_NOTE = (
+    "Validation BLEU here is greedy, on at most 500 sentences, and was looked at while training: report what "
+    "`transduce evaluate` gives on a test set instead."
+)
+
+
+def _data_lines(data: Mapping[str, Any]) -> list[str]:
+    lines = _table({key.replace("_", " "): value for key, value in data.items() if isinstance(value, int | float | str)})
+    files = data.get("files", [])
+    if files:
+        lines += ["", "| file | bytes | SHA-256 |", "|---|---|---|"]
+        lines += [f"| {f.get('name')} | {f.get('bytes', 0):,} | `{f.get('sha256')}` |" for f in files]
+    return lines
+
+
+def _settings(experiment: ExperimentConfig) -> list[str]:
+    lines = ["```toml"]
+    for section in ("model", "training", "decoding"):
+        values: dict[str, Any] = getattr(experiment, section).model_dump(mode="json")
+        lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None)]
+    return [*lines, "```"]
+
+
+def _table(values: Mapping[str, object]) -> list[str]:
+    rows: Sequence[str] = [f"| {name} | {_cell(value)} |" for name, value in values.items()]
+    return ["| | |", "|---|---|", *rows]
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,39 @@
+"""A corpus in figures, for the card and the report: what was read, what was dropped, what is left."""
+
+import hashlib
+from typing import Any
+
+from transduce.data.report import PreparationReport
+
+
+def corpus_figures(report: PreparationReport) -> dict[str, Any]:
+    """Return the figures of a prepared corpus by name, the files with their hashes last."""
+    figures: dict[str, Any] = {}
+    for split, part in report.splits.items():
+        held_out = " (held out)" if part.is_held_out else ""
+        figures[f"{split} pairs{held_out}"] = part.pairs
+        figures[f"{split} tokens, source and target"] = f"{part.source.total:,} and {part.target.total:,}"
+        figures[f"{split} sentence length, mean and longest"] = (
+            f"{part.source.mean:g} and {part.source.longest} source, {part.target.mean:g} and {part.target.longest} target"
+        )
+        if part.seen_in_training:
+            figures[f"{split} pairs whose source was trained on"] = part.seen_in_training
+    for split, reason, count in report.dropped_rows():
+        figures[f"{split} pairs dropped: {reason}"] = count
+    figures["vocabulary"] = f"{report.vocabulary_size:,} pieces, {'learned' if report.tokenizer_was_learned else 'given'}"
+    figures["files"] = [
+        {"name": _last_part(file.name), "bytes": file.bytes, "sha256": file.sha256}
+        for corpora in report.corpora.values()
+        for corpus in corpora
+        for file in corpus.files
+    ]
+    return figures
+
+
+def corpus_fingerprint(report: PreparationReport) -> str:
+    """Return what changes whenever the text, its division or its tokenizer does."""
+    return hashlib.sha256(report.model_dump_json(exclude={"padding"}).encode("utf-8")).hexdigest()
+
+
+def _last_part(name: str) -> str:
+    return name.replace("\\", "/").rpartition("/")[2]

@@ -1,0 +1,70 @@
+"""What a run will take on this machine, told before its first step: hours, disk, and what Ctrl-C leaves."""
+
+import math
+from collections.abc import Iterator
+
+from transduce.model.cost import parameter_count
+from transduce.pipeline.run import Run
+from transduce.training.config import seconds
+
+# How many epochs training without a budget usually lasts before validation stops improving.
+_USUAL_EPOCHS = (15, 40)
+
+
+def announcement(run: Run) -> Iterator[str]:
+    """Yield what a user should know before training begins, line by line."""
+    experiment, choice = run.experiment, run.choice
+    training, model = experiment.training, experiment.model
+    steps = run.batches.steps(0)
+    padding = run.batches.plan.padding(steps).share
+    name = f"preset {choice.preset}" if choice.preset else "settings"
+    yield f"{name}, because {choice.reason}" if choice.preset and choice.reason != "you named it" else name
+    yield (
+        f"{parameter_count(model):,} parameters: {model.encoder_depth}+{model.decoder_depth} layers, width "
+        f"{model.d_model}, {model.heads} heads, {model.vocabulary_size:,} pieces"
+    )
+    valid = len(run.prepared.valid) if run.prepared.valid is not None else 0
+    yield (
+        f"{len(run.prepared.train):,} pairs to train on, {valid:,} to validate; {len(steps):,} steps an epoch of at "
+        f"most {training.batch_tokens:,} tokens a side, {padding:.1%} padding"
+    )
+    yield _duration_line(run, len(steps))
+    yield f"about {disk_bytes(run) / 1e9:.2g} GB of disk for checkpoints in {run.folder}"
+    yield (
+        "Ctrl-C finishes the step and saves; the same command goes on. model/ holds the best so far from the first "
+        f"validation (step {training.validate_every:,}) on"
+    )
+
+
+def disk_bytes(run: Run) -> int:
+    """Return what the checkpoints will take at most: weights and two moments, kept ones, best, and one being written."""
+    return (run.experiment.training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
+
+
+def _duration_line(run: Run, steps_in_epoch: int) -> str:
+    training = run.experiment.training
+    per_step = run.seconds_per_step()
+    epoch = per_step * steps_in_epoch
+    here = f"{run.compute.threads} threads, {run.compute.precision}"
+    bounds = [per_step * bound for bound in (training.step_budget,) if bound is not None]
+    bounds += [epoch * training.epochs] if training.epochs else []
+    bounds += [seconds(training.time)] if training.time else []
+    if bounds:
+        return f"about {spoken(min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
+    least, most = (spoken(epoch * epochs) for epochs in _USUAL_EPOCHS)
+    return (
+        f"about {spoken(epoch)} an epoch here ({here}); it ends when validation has not improved "
+        f"{training.allowed_patience} times, usually after {_USUAL_EPOCHS[0]} to {_USUAL_EPOCHS[1]} epochs: "
+        f"{least} to {most}"
+    )
+
+
+def spoken(duration: float) -> str:
+    """Return a duration as one would say it."""
+    if duration < 90:
+        return f"{math.ceil(duration)} s"
+    if duration < 90 * 60:
+        return f"{duration / 60:.0f} min"
+    if duration < 48 * 3600:
+        return f"{duration / 3600:.1f} hours"
+    return f"{duration / 86400:.0f} days"

@@ -1,0 +1,181 @@
+"""Before anything is computed: which experiment a run is, whether a started one may go on, and what it will take.
+
+A run remembers its experiment in `experiment.toml`. Starting it again without naming anything takes that; naming
+something else is allowed where it cannot alter the weights' path (budgets, intervals, logging, patience, search), and
+refused with the list of differences where it would.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transduce.data.config import DataConfig
+from transduce.data.formats import Corpus, Selection
+from transduce.data.formats import paths_of
+from transduce.errors import ConfigError, RunError
+from transduce.experiment import (
+    ExperimentConfig,
+    gather_settings,
+    merged,
+    read_preset,
+    read_toml,
+    validate_experiment,
+    write_toml,
+)
+from transduce.files import write_atomically
+from transduce.progress import Progress
+from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
+
+EXPERIMENT = "experiment.toml"
+
+# How many pairs a preset wants at least. Smaller networks with strong dropout win on little text.
+PRESET_BY_PAIRS = ((1_000_000, "base"), (60_000, "small"), (0, "tiny"))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked `train` for."""
+
+    file: Path | None = None
+    preset: str | None = None
+    overrides: Sequence[str] = ()
+    sections: "dict[str, dict[str, Any]] | None" = None
+    """Keys given by options of their own, such as --train."""
+
+    def names_something(self) -> bool:
+        """Return whether the user said anything about the experiment at all."""
+        return bool(self.file or self.preset or self.overrides or self.sections)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An experiment, and how its sizes were chosen."""
+
+    experiment: ExperimentConfig
+    preset: str | None
+    reason: str
+    goes_on: bool
+
+
+def choose_preset(pairs: int) -> tuple[str, str]:
+    """Return the preset for a corpus of this size, and why."""
+    name = next(name for least, name in PRESET_BY_PAIRS if pairs >= least)
+    reasons = {
+        "tiny": f"{pairs:,} pairs are few: a small network with strong dropout learns most from them",
+        "small": f"{pairs:,} pairs: half the paper's width and depth learns them in hours, not days",
+        "base": f"{pairs:,} pairs are enough for the paper's base model",
+    }
+    return name, reasons[name]
+
+
+def count_pairs(data: DataConfig, *, progress: Progress) -> int:
+    """Count the training pairs by reading them once, but not beyond what decides the choice of a preset."""
+    selection = Selection(data.source_language, data.target_language, data.source_column, data.target_column)
+    enough, count = PRESET_BY_PAIRS[0][0], 0
+    with progress.stage("counting pairs", unit="pairs") as stage:
+        for name in data.train:
+            for _ in Corpus(name, selection).pairs():
+                count += 1
+                stage.advance()
+                if count >= enough:
+                    return count
+    return count
+
+
+def choose_experiment(request: Request, output: Path, *, progress: Progress) -> Choice:
+    """Return the experiment to run in `output`: the one it holds, changed as asked, or a new one."""
+    kept = output / EXPERIMENT
+    if kept.exists():
+        return _go_on(request, kept)
+    if not request.names_something():
+        raise ConfigError(
+            f"{output} holds no run yet, so say what to learn from: --train corpus.tsv, --train a.en,a.de, "
+            "or an experiment file."
+        )
+    content = merged(
+        gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
+    )
+    preset, reason = request.preset, "you named it"
+    if "model" not in content:
+        corpus = validate_experiment(content, where="the settings given").data
+        _require_training_text(corpus)
+        preset, reason = choose_preset(count_pairs(corpus, progress=progress))
+        content = merged(read_preset(preset), content)
+    elif preset is None:
+        reason = f"as {request.file or 'the settings given'} says"
+    experiment = validate_experiment(content, where=str(request.file or "the settings given"))
+    _require_training_text(experiment.data)
+    absolute = experiment.model_copy(update={"data": _with_absolute_paths(experiment.data)})
+    return Choice(experiment=absolute, preset=preset, reason=reason, goes_on=False)
+
+
+def keep_experiment(experiment: ExperimentConfig, output: Path) -> None:
+    """Write exactly what runs into the run."""
+    output.mkdir(parents=True, exist_ok=True)
+    write_atomically(output / EXPERIMENT, write_toml(experiment))
+
+
+def read_kept_experiment(run: Path) -> ExperimentConfig:
+    """Return the experiment of a run."""
+    path = run / EXPERIMENT
+    if not path.is_file():
+        raise RunError(f"{run} is not a run: it has no {EXPERIMENT}. `transduce train --output {run}` makes one.")
+    return validate_experiment(read_toml(path), where=str(path))
+
+
+def differences(old: ExperimentConfig, new: ExperimentConfig) -> dict[str, tuple[object, object]]:
+    """Return the keys in which two experiments differ, with both values."""
+    before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
+    return {
+        f"{section}.{key}": (before[section][key], value)
+        for section, keys in after.items()
+        for key, value in keys.items()
+        if before[section][key] != value
+    }
+
+
+def alters_the_trajectory(key: str) -> bool:
+    """Return whether a run may not change this key once it has begun."""
+    section, _, name = key.partition(".")
+    return section in ("data", "model") or (section == "training" and name not in MAY_CHANGE_BETWEEN_STARTS)
+
+
+def _go_on(request: Request, kept: Path) -> Choice:
+    old = validate_experiment(read_toml(kept), where=str(kept))
+    asked = merged(
+        gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
+    )
+    new = validate_experiment(merged(old.model_dump(mode="json", exclude_none=True), asked), where="the settings given")
+    new = new.model_copy(update={"data": _with_absolute_paths(new.data)})
+    refused = {key: values for key, values in differences(old, new).items() if alters_the_trajectory(key)}
+    if refused:
+        lines = "\n".join(f"  {key}: {before!r} in the run, {after!r} now" for key, (before, after) in refused.items())
+        raise RunError(
+            f"{kept.parent} was begun with other settings, and with these it would be another training:\n{lines}\n"
+            "Leave them out to go on, give another --output to begin anew, or add "
+            f"--start-from {kept.parent} to begin anew from this run's weights."
+        )
+    return Choice(experiment=new, preset=None, reason=f"as {kept} says", goes_on=True)
+
+
+def _require_training_text(data: DataConfig) -> None:
+    if not data.train:
+        raise ConfigError(
+            "There is no training text: give --train corpus.tsv or --train a.en,a.de, or set data.train in the "
+            "experiment file."
+        )
+
+
+def _with_absolute_paths(data: DataConfig) -> DataConfig:
+    """Return the same corpus wherever the run is continued from."""
+
+    def absolute(name: str) -> str:
+        return ",".join(str(path.absolute()) for path in paths_of(name))
+
+    changes: dict[str, object] = {
+        split: tuple(absolute(spec) for spec in getattr(data, split)) for split in ("train", "valid", "test")
+    }
+    if data.tokenizer is not None:
+        changes["tokenizer"] = data.tokenizer.absolute()
+    return data.model_copy(update=changes)

@@ -1,0 +1,135 @@
+"""report.html: one self-contained page with a run's curves, samples, corpus and configuration.
+
+Renewed at each validation. The page is a template with one piece of JSON in it; it draws itself and asks nothing of
+any network.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any
+
+from transduce.experiment import ExperimentConfig
+from transduce.files import write_atomically
+from transduce.training.metrics import METRICS_FILE, read_metrics
+from transduce.training.validation import Sample
+
+REPORT = "report.html"
+SAMPLES_FILE = "samples.jsonl"
+_MOST_POINTS = 600
+_SAMPLE_STEPS_SHOWN = 4
+
+
+def append_samples(run: Path, step: int, samples: Sequence[Sample]) -> None:
+    """Keep the sample translations of a validation beside the metrics."""
+    line = {"step": step, "samples": [[s.source, s.reference, s.translation] for s in samples]}
+    with (run / SAMPLES_FILE).open("a", encoding="utf-8", newline="\n") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def write_report(
+    run: Path,
+    experiment: ExperimentConfig,
+    *,
+    status: str,
+    facts: Sequence[tuple[str, str]],
+    data: Mapping[str, Any],
+    scores: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write the page of a run as it stands, and return its path."""
+    metrics = list(read_metrics(run / METRICS_FILE)) if (run / METRICS_FILE).exists() else []
+    content = {
+        "title": f"{run.name}: {experiment.data.source_language or 'source'} → "
+        f"{experiment.data.target_language or 'target'}",
+        "status": status,
+        "facts": list(facts),
+        "curves": _curves(metrics),
+        "samples": _samples(run),
+        "tables": [
+            *([{"title": "Scores", "rows": [[k, _text(v)] for k, v in scores.items()]}] if scores else []),
+            {"title": "Corpus", "rows": [[key.replace("_", " "), _text(value)] for key, value in data.items()]},
+            {"title": "Configuration", "folded": True, "rows": _configuration(experiment)},
+        ],
+    }
+    template = package_files("transduce").joinpath("pipeline/report.html").read_text(encoding="utf-8")
+    # "</script>" inside a sentence of the corpus must not end the element that the JSON stands in.
+    payload = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    path = run / REPORT
+    write_atomically(path, template.replace("/*CONTENT*/", payload, 1))
+    return path
+
+
+def _curves(metrics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def points(kind: str, key: str) -> list[list[float]]:
+        found = [[line["step"], line[key]] for line in metrics if line.get("kind") == kind and key in line]
+        return list(_thinned(found))
+
+    def chart(title: str, *series: tuple[str, str, str], clip: bool = False, zero: bool = False) -> dict[str, Any]:
+        return {
+            "title": title,
+            "clip": clip,
+            "zero": zero,
+            "series": [{"name": name, "points": points(kind, key)} for name, kind, key in series],
+        }
+
+    return [
+        chart("Loss per token", ("training", "train", "nll"), ("validation", "valid", "loss"), clip=True),
+        chart("Perplexity", ("training", "train", "perplexity"), ("validation", "valid", "perplexity"), clip=True),
+        chart("Validation BLEU (greedy)", ("BLEU", "valid", "bleu"), zero=True),
+        chart("Learning rate", ("rate", "train", "learning_rate"), zero=True),
+        chart("Target tokens per second", ("tokens per second", "train", "tokens_per_second"), zero=True),
+        chart("Gradient norm", ("norm", "train", "gradient_norm"), clip=True, zero=True),
+    ]
+
+
+def _thinned(points: Sequence[list[float]]) -> Iterable[list[float]]:
+    if len(points) <= _MOST_POINTS:
+        return points
+    return [points[place * (len(points) - 1) // (_MOST_POINTS - 1)] for place in range(_MOST_POINTS)]
+
+
+def _samples(run: Path) -> list[dict[str, Any]]:
+    """Return each sample sentence with its translations at a few steps, the newest among them."""
+    by_step = {int(str(line["step"])): line["samples"] for line in _read_samples(run)}
+    steps = sorted(by_step)
+    if not steps:
+        return []
+    shown = sorted({steps[place * (len(steps) - 1) // max(_SAMPLE_STEPS_SHOWN - 1, 1)] for place in range(4)})
+    newest = by_step[steps[-1]]
+    return [
+        {
+            "source": source,
+            "reference": reference,
+            "outputs": [[step, by_step[step][place][2]] for step in shown if len(by_step[step]) > place],
+        }
+        for place, (source, reference, _) in enumerate(newest)
+    ]
+
+
+def _read_samples(run: Path) -> Iterable[dict[str, Any]]:
+    path = run / SAMPLES_FILE
+    return read_metrics(path) if path.exists() else ()
+
+
+def _configuration(experiment: ExperimentConfig) -> list[list[str]]:
+    return [
+        [f"{section}.{key}", _text(value)]
+        for section, values in experiment.model_dump(mode="json").items()
+        for key, value in values.items()
+        if value is not None
+    ]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(map(_text, value))
+    return str(value)

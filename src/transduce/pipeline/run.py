@@ -1,0 +1,301 @@
+"""A run from text to model: prepare, train, validate, average, card, report.
+
+    runs/en-de/
+      experiment.toml  metrics.jsonl  samples.jsonl  report.html  tensorboard/
+      data/            the tokenizer and the token stores
+      checkpoints/     where training goes on from
+      model/           what to translate with: the best so far, in the end the average
+
+Killed at any moment and started again, it ends with the same weights.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transduce.compute import Compute
+from transduce.data.preparation import Prepared, prepare
+from transduce.errors import DataError
+from transduce.experiment import ExperimentConfig
+from transduce.files import locked
+from transduce.model.config import ModelConfig
+from transduce.model.cost import parameter_count
+from transduce.model.transformer import Transformer
+from transduce.model_directory import Description, Languages, find_model, load_model, save_model
+from transduce.pipeline.card import Provenance, write_card
+from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
+from transduce.pipeline.planning import Choice, keep_experiment
+from transduce.pipeline.report import append_samples, write_report
+from transduce.pipeline.validation import Validator
+from transduce.progress import Progress
+from transduce.training.arithmetic import Arithmetic
+from transduce.training.averaging import Averaged, average_last
+from transduce.training.batches import TrainingBatches
+from transduce.training.distributed import World, join_world
+from transduce.training.randomness import mixed_seed
+from transduce.training.resumption import settle_compute
+from transduce.training.state import Progressed
+from transduce.training.trainer import Ending, Outcome, Surroundings, Trainer, Validated
+from transduce.training.validation import Validation
+
+LOCK = "run.lock"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a run ended."""
+
+    outcome: Outcome
+    model: Path
+    report: Path
+    validation: Validation | None
+    averaged: tuple[int, ...]
+
+
+class Run:
+    """A run directory being worked on: its experiment, its corpus, its network."""
+
+    def __init__(self, choice: Choice, output: Path, *, progress: Progress, world: World) -> None:
+        self.choice, self.folder, self.progress, self.world = choice, output, progress, world
+        self.experiment = choice.experiment
+        self.compute: Compute = settle_compute(self.experiment.training, output, world=world)
+        self.prepared = self._prepare()
+        size = self.prepared.tokenizer.vocabulary_size
+        self.experiment = self.experiment.model_copy(
+            update={"model": self.experiment.model.model_copy(update={"vocabulary_size": size})}
+        )
+        self.network = new_network(self.experiment)
+        self.network.to(self.compute.device)
+        self.batches = TrainingBatches(
+            self.prepared.train, self.experiment.training, segmenter=self.prepared.tokenizer
+        )
+        self.validator = self._validator()
+        self.stop_requested: Callable[[], bool] = lambda: False
+        self.last_validation: Validation | None = None
+        self.trainer = Trainer(
+            self.network,
+            self.batches,
+            self.experiment.training,
+            surroundings=Surroundings(
+                folder=output,
+                compute=self.compute,
+                identity=self._identity(),
+                validate=self.validator,
+                after_validation=self._after_validation,
+                stop_requested=lambda: self.stop_requested(),
+                world=world,
+                progress=progress,
+            ),
+        )
+
+    def train(self, *, stop_requested: Callable[[], bool]) -> Finished:
+        """Train to the end of the budget, then leave the finished model."""
+        self.stop_requested = stop_requested
+        outcome = self.trainer.run()
+        if outcome.ending is Ending.STOPPED:
+            return self._stopped(outcome)
+        return self._finish(outcome)
+
+    def seconds_per_step(self) -> float:
+        """Measure a step of middling size forward and backward, twice, the second time in earnest."""
+        steps = self.batches.steps(0)
+        middling = steps[len(steps) // 2]
+        taken = 0.0
+        for _ in range(2):
+            started = time.monotonic()
+            for batch in self.batches.deal(middling, epoch=0, rank=self.world.rank, ranks=self.world.size):
+                self.trainer.stepper.accumulate(batch)
+            taken = time.monotonic() - started
+        self.trainer.stepper.parameters.zero_gradients()
+        return taken
+
+    def _prepare(self) -> Prepared:
+        if self.world.is_main:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        for turn in (True, False):  # rank 0 prepares, then the others find everything done
+            if self.world.is_main is turn:
+                prepared = prepare(
+                    self.experiment.data,
+                    self.folder / "data",
+                    vocabulary_size=self.experiment.model.vocabulary_size,
+                    progress=self.progress,
+                )
+            self.world.wait_for_all()
+        if not len(prepared.train):
+            raise DataError("Nothing is left to train on after cleaning and holding out. Look at data/dropped.tsv.")
+        return prepared
+
+    def _validator(self) -> Validator | None:
+        if self.prepared.valid is None or not len(self.prepared.valid):
+            return None
+        training = self.experiment.training
+        return Validator(
+            self.network,
+            self.prepared.valid,
+            self.prepared.tokenizer,
+            tokens_at_once=training.micro_batch_tokens or training.batch_tokens,
+            arithmetic=Arithmetic(torch.device(self.compute.device), self.compute.precision),
+            world=self.world,
+            progress=self.progress,
+        )
+
+    def _identity(self) -> dict[str, Any]:
+        settings = self.experiment.model_dump(mode="json", include={"model", "data"})
+        identity = {f"{section}.{key}": value for section, keys in settings.items() for key, value in keys.items()}
+        return {**identity, "data.fingerprint": corpus_fingerprint(self.prepared.report)}
+
+    def _after_validation(self, validated: Validated) -> None:
+        self.last_validation = validated.validation
+        step = validated.progress.step
+        append_samples(self.folder, step, validated.validation.samples)
+        if validated.is_best or not (self.folder / "model").exists():
+            self._save_model(_parameters(self.network), (step,), validated.progress, validated.validation)
+        self._write_report("training", validated.progress, validated.validation)
+        self.progress.note(_validation_line(validated))
+
+    def _stopped(self, outcome: Outcome) -> Finished:
+        report = self._write_report("stopped; the same command goes on", outcome.progress, self.last_validation)
+        return Finished(outcome, self.folder / "model", report, self.last_validation, ())
+
+    def _finish(self, outcome: Outcome) -> Finished:
+        """Average the last checkpoints (6.1); keep the average unless the best single checkpoint is better."""
+        averaged = average_last(self.folder, last=self.experiment.training.average_last)
+        validation = self._validate_with(averaged)
+        best = outcome.progress.best
+        steps = averaged.steps
+        if validation is None or best is None or _at_least_as_good(validation, best.measure, best.value):
+            if self.world.is_main:
+                self._save_model(averaged.weights, steps, outcome.progress, validation)
+        else:
+            self.progress.note(
+                f"The average of steps {_listed(steps)} is worse on validation than the checkpoint of step "
+                f"{best.step:,} ({best.measure} {best.value:.4g}), so model/ stays that checkpoint."
+            )
+            steps = (best.step,)
+        report = self.folder / "report.html"
+        if self.world.is_main:
+            report = self._write_report(f"finished: {outcome.ending.value}", outcome.progress, validation)
+        return Finished(outcome, self.folder / "model", report, validation, steps)
+
+    def _validate_with(self, averaged: Averaged) -> Validation | None:
+        if self.validator is None:
+            return None
+        own = dict(self.network.named_parameters())
+        with torch.no_grad():
+            for name, tensor in averaged.weights.items():
+                own[name].copy_(tensor)
+        return self.validator()
+
+    def _save_model(
+        self,
+        parameters: Mapping[str, Tensor],
+        steps: tuple[int, ...],
+        progress: Progressed,
+        validation: Validation | None,
+    ) -> None:
+        data = self.experiment.data
+        progressed = {"step": progress.step, "epoch": progress.epoch, "tokens": progress.tokens}
+        scores = {key: float(str(value)) for key, value in validation.measures().items()} if validation else {}
+        provenance = Provenance(
+            experiment=self.experiment,
+            compute=self.compute,
+            data=corpus_figures(self.prepared.report),
+            steps=steps,
+            progress={**progressed, "seconds": progress.seconds},
+            scores=scores,
+        )
+        description = Description(
+            architecture=self.experiment.model,
+            languages=Languages(source=data.source_language, target=data.target_language),
+            longest_sentence=int(max(self.prepared.train.source_lengths.max(), 1)),
+            decoding=self.experiment.decoding.model_dump(mode="json", exclude_defaults=True),
+            training={**progressed, "averaged": list(steps), "validation": scores},
+        )
+        save_model(
+            self.folder / "model",
+            description,
+            parameters,
+            tokenizer=self.prepared.tokenizer,
+            card=write_card(provenance),
+            training_hashes=self.prepared.training_hashes(),
+        )
+
+    def _write_report(self, status: str, progress: Progressed, validation: Validation | None) -> Path:
+        facts = [
+            ("step", f"{progress.step:,}"),
+            ("epoch", f"{progress.epoch:,}"),
+            ("time", f"{progress.seconds / 60:,.1f} min"),
+            ("parameters", f"{parameter_count(self.experiment.model):,}"),
+            ("training pairs", f"{len(self.prepared.train):,}"),
+            ("threads, precision", f"{self.compute.threads}, {self.compute.precision}"),
+        ]
+        if validation is not None:
+            facts.insert(2, ("validation perplexity", f"{validation.perplexity:.2f}"))
+            if validation.bleu is not None:
+                facts.insert(3, ("validation BLEU", f"{validation.bleu:.1f}"))
+        return write_report(
+            self.folder, self.experiment, status=status, facts=facts, data=corpus_figures(self.prepared.report)
+        )
+
+
+@contextlib.contextmanager
+def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[Run]:
+    """Open a run for one process, or for the ranks that torchrun started; a second opener is refused."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    with join_world(device=device, timeout=choice.experiment.training.rank_timeout) as world:
+        lock = locked(output / LOCK, purpose="training") if world.is_main else contextlib.nullcontext()
+        with lock:
+            if world.is_main:
+                keep_experiment(choice.experiment, output)
+            yield Run(choice, output, progress=progress, world=world)
+
+
+def new_network(experiment: ExperimentConfig) -> Transformer:
+    """Return the network with its first weights: drawn from the seed, or those of the model to start from."""
+    torch.manual_seed(mixed_seed("weights", experiment.training.seed))
+    network = Transformer(experiment.model)
+    if experiment.training.start_from is not None:
+        parameters = load_model(find_model(experiment.training.start_from)).parameters
+        with torch.no_grad():
+            for name, parameter in network.named_parameters():
+                parameter.copy_(parameters[name])
+    return network
+
+
+def architecture_to_start_from(name: str) -> tuple[ModelConfig, Path]:
+    """Return the sizes and the tokenizer of the model that a new run begins with."""
+    model = load_model(find_model(name))
+    return model.description.architecture, model.folder / "tokenizer.model"
+
+
+def _parameters(network: Transformer) -> dict[str, Tensor]:
+    return {name: parameter.detach() for name, parameter in network.named_parameters()}
+
+
+def _at_least_as_good(validation: Validation, measure: str, best: float) -> bool:
+    value = validation.loss if measure == "loss" else validation.bleu
+    assert value is not None
+    return value <= best if measure == "loss" else value >= best
+
+
+def _validation_line(validated: Validated) -> str:
+    validation, progress = validated.validation, validated.progress
+    bleu = f", BLEU {validation.bleu:.1f}" if validation.bleu is not None else ""
+    best = " (best so far)" if validated.is_best else ""
+    line = f"step {progress.step:,}: perplexity {validation.perplexity:.2f}{bleu}{best}"
+    if validation.samples:
+        sample = validation.samples[progress.step // 1 % len(validation.samples)]
+        line += f"\n  {sample.source}\n  → {sample.translation}"
+    return line
+
+
+def _listed(steps: tuple[int, ...]) -> str:
+    return ", ".join(f"{step:,}" for step in steps)
+
+

@@ -1,0 +1,93 @@
+"""What a run is judged by while it trains: loss over the whole validation set, BLEU and samples over a part of it.
+
+The part is spread evenly over the set and translated greedily in float32, the quickest honest look; `transduce evaluate`
+gives the figures to report. Every rank does the same and so gets the same answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sacrebleu
+
+from transduce.data.batch import pad_rows
+from transduce.data.token_store import TokenStore
+from transduce.decoding.config import DecodingConfig
+from transduce.decoding.search import search
+from transduce.decoding.stepwise import TransformerStepper
+from transduce.model.transformer import Transformer
+from transduce.progress import Progress
+from transduce.text.placeholders import protect, restore
+from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.training.arithmetic import Arithmetic
+from transduce.training.distributed import World
+from transduce.training.validation import Sample, Validation, measure_loss
+
+SENTENCES_FOR_BLEU = 500
+SAMPLES = 5
+_SENTENCES_AT_ONCE = 64
+# A young model does not know how to stop: what it writes beyond this is not worth waiting for.
+_QUICK = DecodingConfig(beam=1, extra_length=20)
+
+
+class Validator:
+    """Measures the model as it is now."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        store: TokenStore,
+        tokenizer: Tokenizer,
+        *,
+        tokens_at_once: int,
+        arithmetic: Arithmetic,
+        world: World,
+        progress: Progress,
+    ) -> None:
+        self.model, self.store, self.tokenizer = model, store, tokenizer
+        self.tokens_at_once, self.arithmetic, self.world, self.progress = tokens_at_once, arithmetic, world, progress
+        self.chosen = evenly_spread(len(store), SENTENCES_FOR_BLEU)
+        self.shown = evenly_spread(len(self.chosen), SAMPLES)
+
+    def __call__(self) -> Validation:
+        """Return loss, BLEU and sample translations."""
+        measured = self.loss()
+        pairs = [self.store.original(sentence) for sentence in self.chosen]
+        translations = self.translate([source for source, _ in pairs])
+        bleu = sacrebleu.corpus_bleu(translations, [[reference for _, reference in pairs]]).score
+        samples = tuple(Sample(*pairs[place], translation=translations[place]) for place in self.shown)
+        return replace(measured, bleu=bleu, samples=samples)
+
+    def loss(self) -> Validation:
+        """Return the loss alone."""
+        return measure_loss(
+            self.model,
+            self.store,
+            tokens_at_once=self.tokens_at_once,
+            arithmetic=self.arithmetic,
+            world=self.world,
+            progress=self.progress,
+        )
+
+    def translate(self, sources: Sequence[str]) -> list[str]:
+        """Translate sentences greedily, batched by length."""
+        protected = [protect(source) for source in sources]
+        rows = [[*self.tokenizer.encode(one.text), EOS] for one in protected]
+        order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        outputs = [""] * len(rows)
+        was_training = self.model.training
+        stepper = TransformerStepper(self.model.eval())
+        with self.progress.stage("translating validation sentences", total=len(rows), unit="sentences") as stage:
+            for start in range(0, len(order), _SENTENCES_AT_ONCE):
+                places = order[start : start + _SENTENCES_AT_ONCE]
+                source_BS = pad_rows([rows[place] for place in places]).to(self.arithmetic.device)
+                for place, found in zip(places, search(stepper, source_BS, _QUICK), strict=True):
+                    outputs[place] = restore(self.tokenizer.decode(found[0].tokens), protected[place].originals)
+                stage.advance(len(places))
+        self.model.train(was_training)
+        return outputs
+
+
+def evenly_spread(count: int, wanted: int) -> list[int]:
+    """Return at most `wanted` of `count` places, evenly spread and always the same."""
+    taken = min(count, wanted)
+    return [place * count // taken for place in range(taken)]

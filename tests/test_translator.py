@@ -1,0 +1,113 @@
+"""The translator: what goes around the network. The network is real but untrained; laws need no good translations."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import transduce
+from transduce.errors import ConfigError, ModelError
+from transduce.model import ModelConfig, Transformer
+from transduce.model_directory import Description, Languages, save_model
+from transduce.text.tokenizer import Tokenizer
+from transduce.translator import Translator
+
+LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
+
+
+def make_model(folder: Path, *, seed: int = 3, lines: list[str] = LINES) -> Path:
+    tokenizer = Tokenizer.learn(lines, vocabulary_size=400)
+    torch.manual_seed(seed)
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=1, dropout=0)
+    description = Description(
+        architecture=config,
+        languages=Languages(source="en", target="de"),
+        longest_sentence=12,
+        decoding={"extra_length": 3},
+    )
+    parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
+    save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    return transduce.load(make_model(tmp_path_factory.mktemp("models") / "model"), threads=1)
+
+
+def test_one_text_gives_one_translation_and_several_give_a_list(translator: Translator) -> None:
+    one = translator.translate("the dog runs.")
+    several = translator.translate(["the dog runs.", "a cat"])
+    assert one.text == several[0].text
+    assert [translation.source for translation in several] == ["the dog runs.", "a cat"]
+    assert one.tokens == one.alternatives[0].tokens
+    assert one.text == one.alternatives[0].text
+
+
+def test_what_is_around_sentences_stays(translator: Translator) -> None:
+    text = "  the dog runs. \n\n\ta cat sleeps here\r\n"
+    alone = [translator.translate(part).text for part in ("the dog runs.", "a cat sleeps here")]
+    assert translator.translate(text).text == f"  {alone[0]} \n\n\t{alone[1]}\r\n"
+    for empty in ("", "   ", "\n"):
+        assert translator.translate(empty).text == empty
+
+
+def test_company_changes_nothing(translator: Translator) -> None:
+    texts = ["the dog runs.", "a", "cat sleeps", "the the the dog dog", "", "hier läuft der Hund"] * 5
+    together = translator.translate(texts)
+    assert [t.text for t in together] == [translator.translate(text).text for text in texts]
+
+
+def test_alternatives_are_ranked_and_their_scores_are_their_likelihoods(translator: Translator) -> None:
+    translation = translator.translate("the dog runs.", beam=4, alternatives=3)
+    scores = [alternative.score for alternative in translation.alternatives]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_likelihood_sums_token_log_probabilities(translator: Translator) -> None:
+    pairs = [("the dog runs.", "der Hund läuft."), ("a cat", "eine Katze schläft hier"), ("a cat", "")]
+    together = translator.likelihood(pairs)
+    for pair, likelihood in zip(pairs, together, strict=True):
+        alone = translator.likelihood([pair])[0]
+        assert alone.log_probabilities == pytest.approx(likelihood.log_probabilities, abs=1e-5)
+        assert likelihood.log_probability == pytest.approx(sum(likelihood.log_probabilities))
+        assert len(likelihood.tokens) == len(translator.tokenizer.encode(pair[1])) + 1
+
+
+def test_an_ensemble_of_a_model_with_itself_is_the_model(translator: Translator, tmp_path: Path) -> None:
+    folder = translator.models[0].folder
+    ensemble = transduce.load(folder, folder, threads=1)
+    assert ensemble.translate("the dog runs.").text == translator.translate("the dog runs.").text
+    other = make_model(tmp_path / "other", lines=[*LINES, "zebra zebra zebra"])
+    with pytest.raises(ModelError, match="must share one tokenizer"):
+        transduce.load(folder, other)
+
+
+def test_sentences_longer_than_the_model_has_seen_are_cut_not_lost(translator: Translator) -> None:
+    long = " ".join(["dog"] * 40)
+    parts = translator._parts(long, language="en")
+    assert "".join(part for part, _ in parts) == long
+    assert all(translator._length(part) <= 12 for part, is_sentence in parts if is_sentence)
+    assert translator.translate(long).source == long
+
+
+def test_a_forced_beginning_is_kept(translator: Translator) -> None:
+    config = translator.configure()
+    forced = translator.translate_all(["the dog runs."], config, prefixes=["eine Katze"])[0]
+    assert forced.text.startswith("eine Katze")
+
+
+def test_impossible_settings_are_told(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match="5 alternatives were asked of a beam of 4"):
+        translator.translate("a cat", alternatives=5)
+    with pytest.raises(ConfigError, match="bim: Extra inputs"):
+        translator.translate("a cat", bim=5)
+
+
+def test_samples_depend_on_seed_and_place_alone(translator: Translator) -> None:
+    texts = ["the dog runs.", "a cat", "the dog runs."]
+    config = translator.configure(sample=True, seed=7)
+    together = translator.translate_all(texts, config, numbers=[10, 11, 12])
+    alone = [translator.translate_all([text], config, numbers=[number])[0] for number, text in enumerate(texts, 10)]
+    assert [t.text for t in together] == [t.text for t in alone]
