@@ -15,13 +15,18 @@ CORPUS = "a.en,a.de (two aligned files), or one .tsv, .csv or .jsonl; each may b
 
 def train(
     experiment: Annotated[
-        Path | None, typer.Argument(help="An experiment file (TOML); `--write-experiment` makes one.", show_default=False)
+        Path | None,
+        typer.Argument(help="An experiment file (TOML); `--write-experiment` makes one.", show_default=False),
     ] = None,
-    train_text: Annotated[list[str] | None, typer.Option("--train", help=f"Training text, repeatable: {CORPUS}")] = None,
+    train_text: Annotated[
+        list[str] | None, typer.Option("--train", help=f"Training text, repeatable: {CORPUS}")
+    ] = None,
     valid_text: Annotated[
         list[str] | None, typer.Option("--valid", help="Validation text; held out of the training text unless given.")
     ] = None,
-    test_text: Annotated[list[str] | None, typer.Option("--test", help="Test text, kept aside and scored by `evaluate`.")] = None,
+    test_text: Annotated[
+        list[str] | None, typer.Option("--test", help="Test text, kept aside and scored by `evaluate`.")
+    ] = None,
     source_language: Annotated[str | None, typer.Option("--from", help="Source language, such as en.")] = None,
     target_language: Annotated[str | None, typer.Option("--to", help="Target language, such as de.")] = None,
     output: Annotated[
@@ -133,7 +138,9 @@ def _starting_from(request: "Request", name: str) -> "Request":
     from transduce.pipeline.run import architecture_to_start_from
 
     if request.preset is not None:
-        raise ConfigError(f"--preset {request.preset} and --start-from {name} both set the model's sizes. Leave out one.")
+        raise ConfigError(
+            f"--preset {request.preset} and --start-from {name} both set the model's sizes. Leave out one."
+        )
     architecture, tokenizer = architecture_to_start_from(name)
     taken = {
         "model": architecture.model_dump(mode="json", exclude_none=True),

@@ -35,61 +35,57 @@ class Provenance:
 
 def write_card(provenance: Provenance) -> str:
     """Return the card as Markdown."""
-    experiment, data = provenance.experiment, provenance.data
-    source, target = experiment.data.source_language, experiment.data.target_language
-    direction = f"{source or 'source'} → {target or 'target'}"
-    steps = provenance.steps
-    made_of = (
-        f"the mean of the checkpoints of steps {', '.join(f'{s:,}' for s in steps)} (section 6.1 of the paper)"
-        if len(steps) > 1
-        else f"the checkpoint of step {steps[0]:,}"
+    data = provenance.experiment.data
+    sections = {
+        "What it is": _identity(provenance),
+        "Scores while training": [*_table(provenance.scores), "", _SCORES_NOTE],
+        "Data": _data_lines(provenance.data),
+        "Training": _table(_training(provenance)),
+        "Settings": _settings(provenance.experiment),
+        "Intended use and limits": [_LIMITS, "", _PRIVACY],
+    }
+    body = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
+    return f"# {data.source_language or 'source'} → {data.target_language or 'target'}\n\n{body}\n"
+
+
+def _identity(provenance: Provenance) -> list[str]:
+    steps, parameters = provenance.steps, parameter_count(provenance.experiment.model)
+    if len(steps) > 1:
+        listed = ", ".join(f"{step:,}" for step in steps)
+        made_of = f"the mean of the checkpoints of steps {listed} (section 6.1 of the paper)"
+    else:
+        made_of = f"the checkpoint of step {steps[0]:,}"
+    sentence = (
+        f"A Transformer of *Attention Is All You Need* with {parameters:,} parameters, trained by transduce "
+        f"{__version__} on {datetime.now(UTC):%Y-%m-%d}. Its weights are {made_of}."
     )
-    minutes = float(provenance.progress.get("seconds", 0.0)) / 60
-    sections: list[tuple[str, list[str]]] = [
-        (
-            "What it is",
-            [
-                f"A Transformer of *Attention Is All You Need* with {parameter_count(experiment.model):,} parameters, "
-                f"trained by transduce {__version__} on {datetime.now(UTC):%Y-%m-%d}. Its weights are {made_of}.",
-                "",
-                "    transduce translate THIS_FOLDER --text \"…\"",
-            ],
-        ),
-        ("Scores while training", _table(provenance.scores) + ["", _SCORES_NOTE]),
-        ("Data", _data_lines(data)),
-        (
-            "Training",
-            _table(
-                {
-                    "steps": f"{int(provenance.progress.get('step', 0)):,}",
-                    "epochs": provenance.progress.get("epoch", 0),
-                    "target tokens seen": f"{int(provenance.progress.get('tokens', 0)):,}",
-                    "time": f"{minutes:,.1f} minutes",
-                    "processor": processor_name(),
-                    "threads": provenance.compute.threads,
-                    "precision": provenance.compute.precision,
-                    "software": f"transduce {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
-                }
-            ),
-        ),
-        ("Settings", _settings(experiment)),
-        (
-            "Intended use and limits",
-            [
-                "It translates text like the text it was trained on, sentence by sentence. On other domains, on names, "
-                "numbers and rare words, and on sentences longer than it has seen, expect errors that read fluently. "
-                "Have a person check what matters. It knows nothing of the world beyond its corpus and repeats that "
-                "corpus' habits and biases.",
-                "",
-                "The folder holds no sentence of the corpus. It holds hashes of the training sentences, so that a test "
-                "set can be checked against them: whoever has a sentence can find out whether it was trained on.",
-            ],
-        ),
-    ]
-    body = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections)
-    return f"# {direction}\n\n{body}\n"
+    return [sentence, "", '    transduce translate THIS_FOLDER --text "…"']
 
 
+def _training(provenance: Provenance) -> dict[str, object]:
+    progress, compute = provenance.progress, provenance.compute
+    software = f"transduce {__version__}, torch {torch.__version__}, Python {platform.python_version()}"
+    return {
+        "steps": int(progress.get("step", 0)),
+        "epochs": int(progress.get("epoch", 0)),
+        "target tokens seen": int(progress.get("tokens", 0)),
+        "time": f"{float(progress.get('seconds', 0.0)) / 60:,.1f} minutes",
+        "processor": processor_name(),
+        "threads": compute.threads,
+        "precision": compute.precision,
+        "software": software,
+    }
+
+
+_LIMITS = (
+    "It translates text like the text it was trained on, sentence by sentence. On other domains, on names, numbers and "
+    "rare words, and on sentences longer than it has seen, expect errors that read fluently. Have a person check what "
+    "matters. It knows nothing of the world beyond its corpus and repeats that corpus' habits and biases."
+)
+_PRIVACY = (
+    "The folder holds no sentence of the corpus. It holds hashes of the training sentences, so that a test set can be "
+    "checked against them: whoever has a sentence can find out whether it was trained on."
+)
 _SCORES_NOTE = (
     "Validation BLEU here is greedy, on at most 500 sentences, and was looked at while training: report what "
     "`transduce evaluate` gives on a test set instead."
@@ -97,7 +93,9 @@ _SCORES_NOTE = (
 
 
 def _data_lines(data: Mapping[str, Any]) -> list[str]:
-    lines = _table({key.replace("_", " "): value for key, value in data.items() if isinstance(value, int | float | str)})
+    lines = _table(
+        {key.replace("_", " "): value for key, value in data.items() if isinstance(value, int | float | str)}
+    )
     files = data.get("files", [])
     if files:
         lines += ["", "| file | bytes | SHA-256 |", "|---|---|---|"]
@@ -109,7 +107,10 @@ def _settings(experiment: ExperimentConfig) -> list[str]:
     lines = ["```toml"]
     for section in ("model", "training", "decoding"):
         values: dict[str, Any] = getattr(experiment, section).model_dump(mode="json")
-        lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None)]
+        lines += [
+            f"[{section}]",
+            *(f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None),
+        ]
     return [*lines, "```"]
 
 

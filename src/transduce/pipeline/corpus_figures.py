@@ -14,13 +14,16 @@ def corpus_figures(report: PreparationReport) -> dict[str, Any]:
         figures[f"{split} pairs{held_out}"] = part.pairs
         figures[f"{split} tokens, source and target"] = f"{part.source.total:,} and {part.target.total:,}"
         figures[f"{split} sentence length, mean and longest"] = (
-            f"{part.source.mean:g} and {part.source.longest} source, {part.target.mean:g} and {part.target.longest} target"
+            f"{part.source.mean:g} and {part.source.longest} source, "
+            f"{part.target.mean:g} and {part.target.longest} target"
         )
         if part.seen_in_training:
             figures[f"{split} pairs whose source was trained on"] = part.seen_in_training
     for split, reason, count in report.dropped_rows():
         figures[f"{split} pairs dropped: {reason}"] = count
-    figures["vocabulary"] = f"{report.vocabulary_size:,} pieces, {'learned' if report.tokenizer_was_learned else 'given'}"
+    figures["vocabulary"] = (
+        f"{report.vocabulary_size:,} pieces, {'learned' if report.tokenizer_was_learned else 'given'}"
+    )
     figures["files"] = [
         {"name": _last_part(file.name), "bytes": file.bytes, "sha256": file.sha256}
         for corpora in report.corpora.values()

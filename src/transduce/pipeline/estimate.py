@@ -37,7 +37,7 @@ def announcement(run: Run) -> Iterator[str]:
 
 
 def disk_bytes(run: Run) -> int:
-    """Return what the checkpoints will take at most: weights and two moments, kept ones, best, and one being written."""
+    """Return what checkpoints will take at most: weights and two moments; the kept, the best, one being written."""
     return (run.experiment.training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.data.config import DataConfig
-from transduce.data.formats import Corpus, Selection
-from transduce.data.formats import paths_of
+from transduce.data.formats import Corpus, Selection, paths_of
 from transduce.errors import ConfigError, RunError
 from transduce.experiment import (
     ExperimentConfig,

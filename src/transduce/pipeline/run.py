@@ -72,9 +72,7 @@ class Run:
         )
         self.network = new_network(self.experiment)
         self.network.to(self.compute.device)
-        self.batches = TrainingBatches(
-            self.prepared.train, self.experiment.training, segmenter=self.prepared.tokenizer
-        )
+        self.batches = TrainingBatches(self.prepared.train, self.experiment.training, segmenter=self.prepared.tokenizer)
         self.validator = self._validator()
         self.stop_requested: Callable[[], bool] = lambda: False
         self.last_validation: Validation | None = None
@@ -297,5 +295,3 @@ def _validation_line(validated: Validated) -> str:
 
 def _listed(steps: tuple[int, ...]) -> str:
     return ", ".join(f"{step:,}" for step in steps)
-
-

@@ -1,7 +1,7 @@
 """What a run is judged by while it trains: loss over the whole validation set, BLEU and samples over a part of it.
 
-The part is spread evenly over the set and translated greedily in float32, the quickest honest look; `transduce evaluate`
-gives the figures to report. Every rank does the same and so gets the same answer.
+The part is spread evenly over the set and translated greedily in float32, the quickest honest look; `evaluate` gives
+the figures to report. Every rank does the same and so gets the same answer.
 """
 
 from collections.abc import Sequence
