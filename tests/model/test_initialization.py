@@ -1,5 +1,8 @@
 """Weights start out as in the authors' code: bounds and standard deviations worked out by hand."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -64,3 +67,14 @@ def test_layers_are_alike_in_shape_and_not_in_weights() -> None:
     matrices = [name for name, parameter in first.items() if parameter.dim() == 2]
     assert matrices
     assert all(not torch.equal(first[name], second[name]) for name in matrices)
+
+
+def test_an_empty_network_is_made_without_loading_torchs_compiler() -> None:
+    """Loading a model starts from an empty network; the compiler would add seconds to the first translation."""
+    program = (
+        "import sys, torch; from transduce.model import ModelConfig, Transformer\n"
+        "with torch.device('meta'): Transformer(ModelConfig(layers=1, positions='learned', scores='additive'))\n"
+        "print([name for name in ('torch._dynamo', 'torch._inductor', 'sympy') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -21,4 +21,7 @@ def glorot_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
 
 def normal_rows(rows: int, d_model: int) -> nn.Parameter:
     """Return a table of vectors, one row each, drawn from N(0, 1 / d_model)."""
-    return nn.Parameter(nn.init.normal_(torch.empty(rows, d_model), std=d_model**-0.5))
+    table = torch.empty(rows, d_model)
+    if not table.is_meta:  # where there is nothing to fill, torch would still load its compiler, for seconds
+        nn.init.normal_(table, std=d_model**-0.5)
+    return nn.Parameter(table)
