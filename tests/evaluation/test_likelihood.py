@@ -11,9 +11,11 @@ from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import TransformerStepper
 from transduce.errors import DataError
-from transduce.evaluation.likelihood import log_probabilities_of_pairs
+from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
+from transduce.text.placeholders import protect_pair
+from transduce.text.tokenizer import Tokenizer
 
 EOS = 3
 
@@ -74,3 +76,13 @@ def test_a_pair_longer_than_the_learned_positions_is_refused() -> None:
     assert len(log_probabilities_of_pairs(model, [([5, EOS], [5, 6, 7, EOS])])[0]) == 4
     with pytest.raises(DataError, match=r"Pair 2 has 5 pieces, but this model learned positions for 4\."):
         log_probabilities_of_pairs(model, [([5, EOS], [5, EOS]), ([5, 6, 7, 8, EOS], [5, EOS])])
+
+
+def test_text_is_encoded_as_training_encodes_it() -> None:
+    tokenizer = Tokenizer.learn(["open {file} now", "öffne {file} jetzt"] * 3, vocabulary_size=320)
+    (source, target), (_, empty) = encode_pairs(tokenizer, [("open {file} now", "öffne jetzt {file}"), ("now", "")])
+    shared = protect_pair("open {file} now", "öffne jetzt {file}")
+    assert source == [*tokenizer.encode(shared.source), EOS]
+    assert target == [*tokenizer.encode(shared.target), EOS]
+    assert set(source) & set(target) - set(tokenizer.encode("now jetzt")), "the placeholder is one symbol on both sides"
+    assert empty == [EOS]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transduce.errors import DataError
-from transduce.evaluation.perplexity import Likelihood, likelihood_of, total_likelihood
+from transduce.evaluation.perplexity import TextLikelihood, likelihood_of, total_likelihood
 
 
 def test_one_sentence_by_hand() -> None:
@@ -29,8 +29,8 @@ def test_sentences_add_up_before_the_mean_is_taken() -> None:
     """1/2 over 1 piece and 1/2^9 over 4: together 2^-10 over 5, which is 4, not the mean of 2 and 4.76."""
     total = total_likelihood(
         [
-            Likelihood(log_probability=-math.log(2), pieces=1, bytes=2),
-            Likelihood(log_probability=-9 * math.log(2), pieces=4, bytes=3),
+            TextLikelihood(log_probability=-math.log(2), pieces=1, bytes=2),
+            TextLikelihood(log_probability=-9 * math.log(2), pieces=4, bytes=3),
         ]
     )
     assert (total.pieces, total.bytes) == (5, 5)

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,7 @@ def test_the_papers_protocol_gives_the_value_worked_out_by_hand() -> None:
     assert bleu.value == pytest.approx(by_hand, abs=1e-9)
     assert f"{bleu.value:.4f}" == "71.5574"
     assert bleu.name == "BLEU (paper)"
-    assert "|case:mixed|eff:no|tok:moses-en-atat|smooth:none|" in bleu.signature
-    assert "sacremoses:" in bleu.signature
+    assert f"|case:mixed|eff:no|tok:moses-en-atat-{version('sacremoses')}|smooth:none|" in bleu.signature
 
 
 def test_compounds_are_split_as_the_authors_expression_does() -> None:
@@ -63,7 +63,7 @@ def test_the_lowercased_protocol_on_lines_worked_out_by_hand(language: str, raw:
 def test_the_lowercased_protocol_says_so_in_its_signature() -> None:
     (bleu,) = score(["EIN Hund läuft hier draußen"], [["ein hund läuft hier draußen"]], protocol=lowercased("de"))
     assert bleu.value == pytest.approx(100)
-    assert "|case:lc|eff:no|tok:moses-de-norm|smooth:none|" in bleu.signature
+    assert f"|case:lc|eff:no|tok:moses-de-norm-{version('sacremoses')}|smooth:none|" in bleu.signature
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -80,9 +80,7 @@ def read_gzip(path: Path) -> list[str]:
 
 
 def test_a_protocol_that_needs_the_language_asks_for_it() -> None:
-    with pytest.raises(
-        ConfigError, match=r"protocol paper tokenises by the rules of the target language.*--target-lang"
-    ):
+    with pytest.raises(ConfigError, match=r"protocol paper tokenises by the rules of the target language.*--to de"):
         protocol_named("paper", target_language=None)
     with pytest.raises(ConfigError, match="protocol lowercased"):
         protocol_named("lowercased", target_language="")

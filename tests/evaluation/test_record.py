@@ -31,7 +31,6 @@ def make_record(hypotheses: list[str], references: list[str], *, hour: int = 14)
         test="data/test.en,data/test.de",
         data={"sources": hash_of_lines(references), "reference 1": hash_of_lines(references)},
         sentences=len(hypotheses),
-        source_language="en",
         target_language="de",
         beam=4,
         length_penalty=0.6,

@@ -63,6 +63,11 @@ def test_a_large_difference_is_significant_and_none_is_not(
         assert same.p_value == 1  # where sacrebleu says 0.003: it does not call a difference of zero chance
 
 
+def test_two_systems_that_are_equally_useless_do_not_differ() -> None:
+    (bleu,) = paired_bootstrap(["a b", "c"], ["d", "e f"], [["x y z w", "u v"]], protocol=paper("de"), samples=100)
+    assert (bleu.baseline, bleu.system, bleu.p_value) == (0, 0, 1)
+
+
 def test_the_answer_is_always_the_same_and_its_scores_are_those_of_scoring_alone(
     references: list[str], hypotheses: list[str], worse_hypotheses: list[str]
 ) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from transduce.evaluation.protocols import protocol_named
 from transduce.evaluation.record import Evaluation
-from transduce.evaluation.significance import Difference, paired_bootstrap
+from transduce.evaluation.significance import SAMPLES, Difference, paired_bootstrap
 
 SEED = "training.seed"
 
@@ -73,6 +73,29 @@ class Curve(BaseModel, frozen=True, extra="forbid"):
     name: str
     steps: tuple[int, ...]
     values: tuple[float, ...]
+
+
+class Comparison(BaseModel, frozen=True, extra="forbid"):
+    """All of it; the values of a row are in the order of `runs`."""
+
+    runs: tuple[str, ...]
+    settings: tuple[SettingThatDiffers, ...]
+    scores: tuple[ScoreRow, ...]
+    seeds: tuple[SeedSpread, ...]
+    differences: tuple[RunDifference, ...]
+    curves: tuple[Curve, ...]
+
+
+def compare_runs(runs: Sequence[Run], *, curve_names: Sequence[str], samples: int = SAMPLES) -> Comparison:
+    """Put runs side by side."""
+    return Comparison(
+        runs=tuple(run.name for run in runs),
+        settings=settings_that_differ(runs),
+        scores=scores_side_by_side(runs),
+        seeds=spread_over_seeds(runs),
+        differences=differences_from_first(runs, samples=samples),
+        curves=curves(runs, curve_names),
+    )
 
 
 def settings_that_differ(runs: Sequence[Run]) -> tuple[SettingThatDiffers, ...]:

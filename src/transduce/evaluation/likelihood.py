@@ -13,11 +13,21 @@ from transduce.errors import DataError
 from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model.transformer import Transformer
 from transduce.progress import Progress, Silent
+from transduce.text.placeholders import protect_pair
+from transduce.text.tokenizer import EOS, Tokenizer
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """Token ids of source and target, each with its end mark."""
 
 TOKENS_AT_ONCE = 4096
+
+
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """Return the token ids of pairs of text as training and search see them: what is to be copied as symbols."""
+    protected = [protect_pair(source, target) for source, target in pairs]
+    sources = tokenizer.encode_all([pair.source for pair in protected])
+    targets = tokenizer.encode_all([pair.target for pair in protected])
+    return [([*source, EOS], [*target, EOS]) for source, target in zip(sources, targets, strict=True)]
 
 
 @torch.inference_mode()

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from transduce.errors import DataError
 
 
-class Likelihood(BaseModel, frozen=True, extra="forbid"):
+class TextLikelihood(BaseModel, frozen=True, extra="forbid"):
     """How probable a model finds some text."""
 
     log_probability: float
@@ -36,22 +36,22 @@ class Likelihood(BaseModel, frozen=True, extra="forbid"):
         return _exp(-self.log_probability / self.bytes)
 
 
-def likelihood_of(text: str, token_log_probabilities: Iterable[float]) -> Likelihood:
+def likelihood_of(text: str, token_log_probabilities: Iterable[float]) -> TextLikelihood:
     """Return the likelihood of one sentence from the log-probabilities of its pieces and end mark."""
     values = list(token_log_probabilities)
-    return Likelihood(
+    return TextLikelihood(
         log_probability=math.fsum(values),
         pieces=len(values),
         bytes=len(text.encode("utf-8", errors="replace")) + 1,
     )
 
 
-def total_likelihood(likelihoods: Iterable[Likelihood]) -> Likelihood:
+def total_likelihood(likelihoods: Iterable[TextLikelihood]) -> TextLikelihood:
     """Return the likelihood of all sentences together."""
     parts = list(likelihoods)
     if not parts:
         raise DataError("There is no perplexity of nothing: no sentence was given.")
-    return Likelihood(
+    return TextLikelihood(
         log_probability=math.fsum(part.log_probability for part in parts),
         pieces=sum(part.pieces for part in parts),
         bytes=sum(part.bytes for part in parts),

@@ -33,6 +33,7 @@ class Protocol:
     """What happens to every line of both sides before sacrebleu sees it."""
     make_metrics: Callable[[], Mapping[str, Metric]]
     """Fresh sacrebleu metrics by the names they are shown under."""
+    target_language: str | None
     signature_parts: Mapping[str, str]
     """What `prepare` did, in place of what sacrebleu would say about the steps it was told to leave out."""
 
@@ -64,7 +65,13 @@ def detokenised(target_language: str | None = None) -> Protocol:
             ) from fault
         return {"BLEU": bleu, "chrF2": CHRF(), "TER": TER()}
 
-    return Protocol("detokenised", prepare=_unchanged, make_metrics=metrics, signature_parts={})
+    return Protocol(
+        "detokenised",
+        prepare=_unchanged,
+        make_metrics=metrics,
+        target_language=target_language,
+        signature_parts={},
+    )
 
 
 def paper(target_language: str | None) -> Protocol:
@@ -75,7 +82,7 @@ def paper(target_language: str | None) -> Protocol:
     def prepare(line: str) -> str:
         return split_compounds(_tokenised(tokenizer, normalizer.replace_unicode_punct(line)))
 
-    return _tokenised_protocol("paper", prepare, tokenization=f"moses-{language}-atat")
+    return _tokenised_protocol("paper", prepare, language=language, tokenization=f"moses-{language}-atat")
 
 
 def lowercased(target_language: str | None) -> Protocol:
@@ -86,7 +93,9 @@ def lowercased(target_language: str | None) -> Protocol:
     def prepare(line: str) -> str:
         return _tokenised(tokenizer, normalizer.normalize(line.lower()))
 
-    return _tokenised_protocol("lowercased", prepare, tokenization=f"moses-{language}-norm", case="lc")
+    return _tokenised_protocol(
+        "lowercased", prepare, language=language, tokenization=f"moses-{language}-norm", case="lc"
+    )
 
 
 PROTOCOLS: Mapping[str, Callable[[str | None], Protocol]] = {
@@ -113,13 +122,13 @@ def split_compounds(tokenised: str) -> str:
 
 
 def _tokenised_protocol(
-    name: str, prepare: Callable[[str], str], *, tokenization: str, case: str = "mixed"
+    name: str, prepare: Callable[[str], str], *, language: str, tokenization: str, case: str = "mixed"
 ) -> Protocol:
     def metrics() -> Mapping[str, Metric]:
         return {f"BLEU ({name})": BLEU(tokenize="none", smooth_method="none", force=True)}
 
-    signature = {"case": case, "tok": tokenization, "sacremoses": version("sacremoses")}
-    return Protocol(name, prepare=prepare, make_metrics=metrics, signature_parts=signature)
+    signature = {"case": case, "tok": f"{tokenization}-{version('sacremoses')}"}
+    return Protocol(name, prepare=prepare, make_metrics=metrics, target_language=language, signature_parts=signature)
 
 
 def _tokenised(tokenizer: MosesTokenizer, line: str) -> str:
@@ -139,6 +148,6 @@ def _required(language: str | None, *, protocol: str) -> str:
     if not language:
         raise ConfigError(
             f"The protocol {protocol} tokenises by the rules of the target language, which is not known here. "
-            "Give it, such as --target-language de."
+            "Give it, such as --to de."
         )
     return _primary(language)

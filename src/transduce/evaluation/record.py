@@ -58,7 +58,6 @@ class EvaluationRecord(BaseModel, frozen=True, extra="forbid"):
     data: dict[str, str]
     """SHA-256 of the sources and of each list of references, as lines of UTF-8 text ended by newlines."""
     sentences: int
-    source_language: str | None = None
     target_language: str | None = None
     beam: int | None = None
     length_penalty: float | None = None

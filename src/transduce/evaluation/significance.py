@@ -4,7 +4,7 @@ The test set is drawn again a thousand times, with replacement, and both systems
 is the share of draws in which the difference strays from its mean by more than the difference that was observed.
 The draws come from a fixed seed (12345, or the environment's SACREBLEU_SEED), so the answer is always the same.
 
-Departure: of two systems with the same output sacrebleu gives the smallest p-value there is; here it is 1.
+Departure: for two systems with the same score sacrebleu may give the smallest p-value there is; here it is 1.
 """
 
 import contextlib
@@ -73,8 +73,7 @@ def paired_bootstrap(
             )
             signatures, results = test()
         ((own_name, signature),) = signatures.items()
-        difference = _difference(name, results[own_name], signature=protocol.signature(str(signature)))
-        differences.append(difference if first != second else difference.model_copy(update={"p_value": 1.0}))
+        differences.append(_difference(name, results[own_name], signature=protocol.signature(str(signature))))
     return tuple(differences)
 
 
@@ -87,7 +86,7 @@ def _difference(name: str, results: Sequence[str | Result], *, signature: str) -
         name=name,
         baseline=baseline.score,
         system=system.score,
-        p_value=system.p_value,
+        p_value=system.p_value if system.score != baseline.score else 1.0,
         baseline_interval=_interval(baseline),
         system_interval=_interval(system),
         signature=signature,

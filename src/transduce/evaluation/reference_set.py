@@ -1,0 +1,54 @@
+"""What a system is scored on: sources, and for each one or more references. Nothing is ever cleaned out of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transduce.data.formats import Corpus, CorpusFile, Selection
+from transduce.errors import DataError
+from transduce.evaluation.record import hash_of_lines
+from transduce.evaluation.scores import require_equal_counts
+
+
+@dataclass(frozen=True)
+class ReferenceSet:
+    """A test set: line n of every list is about sentence n."""
+
+    name: str
+    sources: list[str]
+    references: list[list[str]]
+    skipped: int = 0
+    """Pairs that the file's own format says not to use, such as fuzzy ones; they are not among the above."""
+
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of the sources and of each list of references."""
+        lists = {"sources": self.sources}
+        lists.update({f"reference {number}": lines for number, lines in enumerate(self.references, start=1)})
+        return {name: hash_of_lines(lines) for name, lines in lists.items()}
+
+
+def read_reference_set(
+    name: str, *, selection: Selection | None = None, more_references: Sequence[Path] = ()
+) -> ReferenceSet:
+    """Read a test set in any form that training reads, and further references, one line for each sentence."""
+    pairs = list(Corpus(name, selection).pairs())
+    used = [pair for pair in pairs if not pair.skipped]
+    if not used:
+        raise DataError(f"{name} holds no pair to score. Give a test set with at least one sentence.")
+    sources, references = [pair.source for pair in used], [[pair.target for pair in used]]
+    references += [read_lines(path) for path in more_references]
+    named = {name: sources, **{str(path): lines for path, lines in zip(more_references, references[1:], strict=True)}}
+    require_equal_counts(named)
+    return ReferenceSet(name, sources=sources, references=references, skipped=len(pairs) - len(used))
+
+
+def read_hypotheses(path: Path, reference_set: ReferenceSet) -> list[str]:
+    """Read the output of some system for this test set, one line for each sentence."""
+    hypotheses = read_lines(path)
+    require_equal_counts({str(path): hypotheses, reference_set.name: reference_set.sources})
+    return hypotheses
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read a text file, packed or not, line by line."""
+    return list(CorpusFile(path).lines())
