@@ -6,6 +6,8 @@ import typer
 
 from transduce.cli.average import average
 from transduce.cli.describe import describe
+from transduce.cli.evaluate import evaluate
+from transduce.cli.likelihood import likelihood
 from transduce.cli.settings import settings
 from transduce.cli.system import system
 from transduce.cli.train import train
@@ -36,6 +38,8 @@ def transduce(
 
 app.command()(train)
 app.command()(average)
+app.command()(evaluate)
+app.command()(likelihood)
 app.command()(settings)
 app.command()(describe)
 app.command()(system)

@@ -1,0 +1,135 @@
+"""Runs side by side for people: each run has a letter, so that many fit in 80 columns."""
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from transduce.cli.score_tables import verdict
+from transduce.evaluation.comparison import (
+    Comparison,
+    Curve,
+    RunDifference,
+    ScoreRow,
+    SeedSpread,
+    SettingThatDiffers,
+)
+
+_TITLES = {"valid/loss": "Validation loss", "valid/bleu": "Validation BLEU"}
+_BARS = "▁▂▃▄▅▆▇█"
+_CURVE_WIDTH = 30
+
+
+def draw_comparison(console: Console, found: Comparison) -> None:
+    """Show everything that was found."""
+    letters = {name: letter_of(place) for place, name in enumerate(found.runs)}
+    for name, letter in letters.items():
+        console.print(Text(f"{letter}  {name}"), soft_wrap=True)
+    _draw_settings(console, found.settings, list(letters.values()))
+    _draw_scores(console, found.scores, list(letters.values()))
+    _draw_seeds(console, found.seeds, letters)
+    _draw_differences(console, found.differences, letters)
+    _draw_curves(console, found.curves, letters)
+
+
+def letter_of(place: int) -> str:
+    """Return A to Z for the first runs, A2 to Z2 for the next."""
+    number, letter = divmod(place, len(ascii_uppercase))
+    return ascii_uppercase[letter] + (str(number + 1) if number else "")
+
+
+def _draw_settings(console: Console, rows: Sequence[SettingThatDiffers], letters: Sequence[str]) -> None:
+    if not rows:
+        console.print("\nTheir settings are the same.")
+        return
+    table = _table(("setting", *letters))
+    for row in rows:
+        table.add_row(Text(row.key), *(Text("-" if value is None else str(value)) for value in row.values))
+    console.print("\nSettings that differ", style="bold")
+    console.print(table)
+
+
+def _draw_scores(console: Console, rows: Sequence[ScoreRow], letters: Sequence[str]) -> None:
+    if not rows:
+        console.print("\nNone has been scored yet: transduce evaluate RUN TEST")
+        return
+    console.print("\nScores", style="bold")
+    for test in dict.fromkeys(row.test for row in rows):
+        own = [row for row in rows if row.test == test]
+        table = _table((_last_name(test), *letters), numbers=True)
+        for row in own:
+            table.add_row(Text(row.name), *("-" if value is None else f"{value:.2f}" for value in row.values))
+        console.print(table)
+        for row in own:
+            console.print(Text(f"{row.name}: {row.signature}", style="dim"))
+
+
+def _draw_seeds(console: Console, spreads: Sequence[SeedSpread], letters: dict[str, str]) -> None:
+    if not spreads:
+        return
+    table = _table(("runs", "test", "score", "mean", "range"))
+    for spread in spreads:
+        runs = ", ".join(letters[run] for run in spread.runs)
+        value_range = f"{spread.lowest:.2f} to {spread.highest:.2f}"
+        table.add_row(runs, Text(_last_name(spread.test)), Text(spread.name), f"{spread.mean:.2f}", value_range)
+    console.print("\nOver seeds (runs that differ in nothing else)", style="bold")
+    console.print(table)
+
+
+def _draw_differences(console: Console, rows: Sequence[RunDifference], letters: dict[str, str]) -> None:
+    if not rows:
+        return
+    table = _table(("run", "test", "score", "difference", "p", ""))
+    for row in rows:
+        difference = row.difference
+        table.add_row(
+            letters[row.system],
+            Text(_last_name(row.test)),
+            Text(difference.name),
+            f"{difference.system - difference.baseline:+.2f}",
+            f"{difference.p_value:.3f}",
+            verdict(difference),
+        )
+    console.print(f"\nAgainst {letters[rows[0].baseline]}, by paired bootstrap", style="bold")
+    console.print(table)
+
+
+def _draw_curves(console: Console, curves: Sequence[Curve], letters: dict[str, str]) -> None:
+    for name in dict.fromkeys(curve.name for curve in curves):
+        own = [curve for curve in curves if curve.name == name]
+        values = [value for curve in own for value in curve.values]
+        last_step = max(curve.steps[-1] for curve in own)
+        table = _table(("", f"step 0 to {last_step:,}", "first", "last", "best", "at step"))
+        for curve in own:
+            best = (min if name.endswith("loss") else max)(curve.values)
+            table.add_row(
+                letters[curve.run],
+                sparkline(curve, last_step=last_step, lowest=min(values), highest=max(values)),
+                *(f"{value:.3f}" for value in (curve.values[0], curve.values[-1], best)),
+                f"{curve.steps[curve.values.index(best)]:,}",
+            )
+        console.print(f"\n{_TITLES.get(name, name)}", style="bold")
+        console.print(table)
+
+
+def sparkline(curve: Curve, *, last_step: int, lowest: float, highest: float) -> str:
+    """Draw a curve as one line of bars; all runs share one scale, so that curves can be compared by eye."""
+    spread = (highest - lowest) or 1.0
+    columns: dict[int, float] = {}
+    for step, value in zip(curve.steps, curve.values, strict=True):
+        columns[min(_CURVE_WIDTH - 1, step * _CURVE_WIDTH // max(1, last_step))] = value
+    level = {column: round((value - lowest) / spread * (len(_BARS) - 1)) for column, value in columns.items()}
+    return "".join(_BARS[level[column]] if column in level else " " for column in range(_CURVE_WIDTH))
+
+
+def _table(titles: Sequence[str], *, numbers: bool = False) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for place, title in enumerate(titles):
+        table.add_column(Text(title), justify="right" if numbers and place else "left", overflow="fold")
+    return table
+
+
+def _last_name(test: str) -> str:
+    return test.replace("\\", "/").rpartition("/")[2]

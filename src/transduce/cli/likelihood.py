@@ -1,0 +1,85 @@
+"""`transduce likelihood`: how probable a model finds translations that are given."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from transduce.data.formats import Pair
+
+_PAIRS_AT_ONCE = 1024
+
+
+def likelihood(
+    model: Annotated[str, typer.Argument(help="A model directory or run.")],
+    pairs: Annotated[
+        str, typer.Argument(help="Pairs of text: two aligned files a.en,a.de or one .tsv, .csv or .jsonl.")
+    ],
+    source_language: Annotated[
+        str | None, typer.Option("--from", help="Source language, such as en; the model's unless given.")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option("--to", help="Target language, such as de; the model's unless given.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Write one JSON object for each pair.")] = False,
+) -> None:
+    """Give log p(target | source) of each pair, natural logarithm, and of each of its pieces.
+
+    One line for each pair: the sum, a tab, and the pieces with their own values, the end mark last.
+    """
+    from transduce.cli.evaluated_model import open_model
+    from transduce.cli.terminal import terminal_progress
+    from transduce.data.formats import Corpus, Selection
+    from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
+    from transduce.evaluation.perplexity import TextLikelihood, likelihood_of, total_likelihood
+
+    opened = open_model(model, search={}, threads=threads)
+    selection = Selection(source_language or opened.languages.source, target_language or opened.languages.target)
+    tokenizer, network = opened.translator.tokenizer, opened.translator.networks[0]
+    totals: list[TextLikelihood] = []
+    with terminal_progress() as progress, progress.stage("likelihood", unit="pairs") as stage:
+        for some in _windows(Corpus(pairs, selection).pairs()):
+            encoded = encode_pairs(tokenizer, [(pair.source, pair.target) for pair in some])
+            rows = log_probabilities_of_pairs(network, encoded)
+            own = [likelihood_of(pair.target, row) for pair, row in zip(some, rows, strict=True)]
+            for pair, (_, target), row in zip(some, encoded, rows, strict=True):
+                pieces = [tokenizer.piece(token) for token in target]
+                typer.echo(_json_line(pair, pieces, row) if json_output else _plain_line(pieces, row))
+            totals = [total_likelihood([*totals, *own])]
+            stage.advance(len(some))
+            stage.describe(
+                f"perplexity {totals[0].perplexity_per_piece:.2f} per piece, "
+                f"{totals[0].perplexity_per_byte:.3f} per byte"
+            )
+
+
+def _windows(pairs: "Iterator[Pair]") -> "Iterator[list[Pair]]":
+    from itertools import islice
+
+    used = (pair for pair in pairs if not pair.skipped)
+    while some := list(islice(used, _PAIRS_AT_ONCE)):
+        yield some
+
+
+def _plain_line(pieces: "Sequence[str]", row: "Sequence[float]") -> str:
+    import math
+
+    values = " ".join(f"{piece}:{value:.4f}" for piece, value in zip(pieces, row, strict=True))
+    return f"{math.fsum(row):.6f}\t{values}"
+
+
+def _json_line(pair: "Pair", pieces: "Sequence[str]", row: "Sequence[float]") -> str:
+    import json
+    import math
+
+    content = {
+        "line": pair.line,
+        "source": pair.source,
+        "target": pair.target,
+        "log_probability": math.fsum(row),
+        "tokens": [{"piece": piece, "log_probability": value} for piece, value in zip(pieces, row, strict=True)],
+    }
+    return json.dumps(content, ensure_ascii=False)
