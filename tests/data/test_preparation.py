@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import os
 import shutil
@@ -319,18 +320,24 @@ class TestFaults:
             build(config(corpus), tmp_path / "p")
         assert [path.name for path in (tmp_path / "p").iterdir()] == [".lock"]
 
-    def test_a_full_disk_is_told_with_the_way_out(
+    def test_a_full_disk_is_told_and_what_was_finished_is_kept(
         self, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(path: Path, content: bytes) -> None:
-            raise OSError(28, "No space left on device")
+        class FullDisk(Watcher):
+            @contextmanager
+            def stage(self, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Stage]:
+                if name == "encoding train":
+                    patch.setattr(os, "fsync", full)
+                yield SilentStage()
 
-        with monkeypatch.context() as patch:
-            patch.setattr("transduce.data.stages.write_atomically", full)
-            with pytest.raises(
-                RunError, match=r"The disk is full: .* start again; the stages that were finished are kept"
-            ):
-                build(config(corpus), tmp_path / "p")
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(RunError, match=r"No space left on device\. Free some space"),
+        ):
+            build(config(corpus), tmp_path / "p", FullDisk())
         watcher = Watcher()
         build(config(corpus), tmp_path / "p", watcher)
-        assert "reading" not in watcher.stages
+        assert watcher.stages == ["encoding train", "encoding valid", "encoding test"]

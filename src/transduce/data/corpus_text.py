@@ -7,7 +7,6 @@ written in a stream and appears whole, so a kill costs at most this one pass.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel
 from transduce.data.cleaning import Dropped, Rule, rules_for, text_fault
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Fingerprint, Pair, Selection
+from transduce.data.portions import in_portions
 from transduce.data.ragged import Ragged, RaggedWriter, map_array
 from transduce.data.sentence_hashes import Hashes, hash_normalized
 from transduce.files import directory_written_atomically
@@ -25,7 +25,6 @@ from transduce.text.normalization import normalize
 
 SPLITS = ("train", "valid", "test")
 
-_AT_A_TIME = 4096
 _RECORD = "text.json"
 _ORIGINS = np.dtype([("corpus", "<u4"), ("line", "<u8")])
 _HASHES = np.dtype([("source", "<u8"), ("target", "<u8")])
@@ -57,7 +56,7 @@ class TextWriter:
         """Add every pair of a corpus that no rule forbids."""
         pairs, path = corpus.pairs(), str(corpus.files[0].path)
         count = 0
-        while some := list(islice(pairs, _AT_A_TIME)):
+        for some in in_portions(pairs, lambda pair: len(pair.source) + len(pair.target)):
             self._append(list(self._kept(some, path)))
             count += len(some)
         self._corpora += 1

@@ -1,26 +1,15 @@
 """How the pairs that were read are divided: what trains, what validates, what tests, and what is a repetition."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from transduce.data.cleaning import Dropped, Rule, rules_for
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import CorpusText, ReadText
-from transduce.data.encoding import Rows
+from transduce.data.encoding import Rows, Share
 from transduce.data.held_out import Part, are_repeated, held_out_sizes, hold_out
 from transduce.errors import DataError
-
-
-@dataclass(frozen=True)
-class Share:
-    """The pairs that one split is made of, and the rules by which their lengths are judged."""
-
-    text: CorpusText
-    rows: Rows
-    rules: frozenset[Rule]
-    is_held_out: bool = False
 
 
 def unrepeated(train: CorpusText, config: DataConfig) -> Rows:

@@ -1,6 +1,7 @@
 """The last stage of preparation: text to token ids, in a stream, into a store."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +10,25 @@ from numpy.typing import NDArray
 from transduce.data.cleaning import Dropped, Rule, length_fault
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import CorpusText
+from transduce.data.portions import in_portions
 from transduce.data.token_store import TokenStoreWriter, token_store_written
 from transduce.progress import Progress
 from transduce.text.normalization import normalize
 from transduce.text.placeholders import protect_pair
 from transduce.text.tokenizer import EOS, Tokenizer
 
-_AT_A_TIME = 4096
-
 Rows = NDArray[np.int64]
 """Indices of pairs in a `CorpusText`."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The pairs that one split is made of, and the rules by which their lengths are judged."""
+
+    text: CorpusText
+    rows: Rows
+    rules: frozenset[Rule]
+    is_held_out: bool = False
 
 
 def segmentable(source: str, target: str) -> tuple[str, str]:
@@ -27,10 +37,10 @@ def segmentable(source: str, target: str) -> tuple[str, str]:
     return normalize(protected.source), normalize(protected.target)
 
 
-def lines_to_learn_from(text: CorpusText, rows: Rows) -> Iterator[str]:
-    """Yield both sides of the given pairs, ready to be segmented."""
-    for row in rows.tolist():
-        yield from segmentable(*text.pair(row))
+def lines_to_learn_from(share: Share) -> Iterator[str]:
+    """Yield both sides of a share's pairs, ready to be segmented."""
+    for row in share.rows:
+        yield from segmentable(*share.text.pair(int(row)))
 
 
 class Encoder:
@@ -39,42 +49,39 @@ class Encoder:
     def __init__(self, tokenizer: Tokenizer, config: DataConfig, *, progress: Progress) -> None:
         self._tokenizer, self._config, self._progress = tokenizer, config, progress
 
-    def build(
-        self, folder: Path, text: CorpusText, rows: Rows, *, rules: frozenset[Rule], keeps_originals: bool
-    ) -> None:
-        """Write the store of the given pairs; what is dropped for its length is noted in the store."""
+    def build(self, folder: Path, share: Share, *, keeps_originals: bool) -> None:
+        """Write the store of a share; what is dropped for its length is noted in the store."""
         size = self._tokenizer.vocabulary_size
+        pairs = ((int(row), share.text.pair(int(row))) for row in share.rows)
         with (
-            self._progress.stage(f"encoding {folder.name}", total=len(rows), unit="pairs") as stage,
+            self._progress.stage(f"encoding {folder.name}", total=len(share.rows), unit="pairs") as stage,
             token_store_written(folder, vocabulary_size=size, keeps_originals=keeps_originals) as writer,
         ):
             dropped = Dropped()
-            for start in range(0, len(rows), _AT_A_TIME):
-                some = rows[start : start + _AT_A_TIME]
-                self._append(some, text, writer, rules=rules, dropped=dropped)
+            for some in in_portions(pairs, lambda row_and_pair: sum(map(len, row_and_pair[1]))):
+                self._append(some, share, writer, dropped)
                 stage.advance(len(some))
             writer.notes["dropped"] = dropped.as_json()
 
     def _append(
-        self, rows: Rows, text: CorpusText, writer: TokenStoreWriter, *, rules: frozenset[Rule], dropped: Dropped
+        self, pairs: Sequence[tuple[int, tuple[str, str]]], share: Share, writer: TokenStoreWriter, dropped: Dropped
     ) -> None:
-        originals = [text.pair(row) for row in rows.tolist()]
-        texts = [segmentable(*pair) for pair in originals]
+        texts = [segmentable(*pair) for _, pair in pairs]
         sources, targets = (
-            [[*ids, EOS] for ids in self._tokenizer.encode_all([pair[side] for pair in texts])] for side in range(2)
+            [[*ids, EOS] for ids in self._tokenizer.encode_all([text[side] for text in texts])] for side in range(2)
         )
         kept = []
-        for place, row in enumerate(rows.tolist()):
-            fault = length_fault(len(sources[place]), len(targets[place]), config=self._config, rules=rules)
+        for place, (row, (source, target)) in enumerate(pairs):
+            lengths = len(sources[place]), len(targets[place])
+            fault = length_fault(*lengths, config=self._config, rules=share.rules)
             if fault is None:
                 kept.append(place)
             else:
-                source, target = originals[place]
-                dropped.add(fault, origin=text.origin(row), source=source, target=target)
+                dropped.add(fault, origin=share.text.origin(row), source=source, target=target)
         writer.append(
             [sources[place] for place in kept],
             [targets[place] for place in kept],
             texts=[texts[place] for place in kept],
-            originals=[originals[place] for place in kept],
-            source_hashes=text.source_hashes[rows[kept]],
+            originals=[pairs[place][1] for place in kept],
+            source_hashes=share.text.source_hashes[[pairs[place][0] for place in kept]],
         )

@@ -11,7 +11,6 @@ and started again, preparation goes on with the first stage whose result is miss
 Started again when it is done, it does nothing unless settings, tokenizer or text changed.
 """
 
-import errno
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from transduce.data.reuse import missing_files, settings_of, unchanged
 from transduce.data.sentence_hashes import Hashes
 from transduce.data.stages import DROPPED, TEXT, TOKENIZER, PreparedRecord, Stages
 from transduce.data.token_store import TokenStore
-from transduce.errors import ConfigError, DataError, ModelError, RunError
+from transduce.errors import ConfigError, DataError, ModelError
 from transduce.files import locked
 from transduce.progress import Progress, Silent
 from transduce.text.tokenizer import Tokenizer
@@ -63,15 +62,7 @@ def prepare(
     if prepared is not None:
         return prepared
     with locked(folder / ".lock", purpose="preparing a corpus"):
-        try:
-            Stages(config, folder, settings=settings, progress=progress).finish(vocabulary_size)
-        except OSError as fault:
-            if fault.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            raise RunError(
-                f"The disk is full: {folder} cannot be prepared. Make room (about four times the unpacked corpus) and "
-                "start again; the stages that were finished are kept."
-            ) from fault
+        Stages(config, folder, settings=settings, progress=progress).finish(vocabulary_size)
         shutil.rmtree(folder / TEXT, ignore_errors=True)
     record = PreparedRecord.open(folder)
     assert record is not None, "the last stage wrote the record"

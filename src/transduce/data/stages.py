@@ -11,13 +11,13 @@ from pydantic import BaseModel
 from transduce.data.cleaning import Dropped, dropped_list
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText, read_corpora
-from transduce.data.division import Share, divide, refuse_empty, repetitions, told, unrepeated
-from transduce.data.encoding import Encoder, lines_to_learn_from
+from transduce.data.division import divide, refuse_empty, repetitions, told, unrepeated
+from transduce.data.encoding import Encoder, Share, lines_to_learn_from
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
 from transduce.data.reuse import tokenizer_file, unchanged
 from transduce.data.token_store import TokenStore
 from transduce.errors import DataError
-from transduce.files import recover_directory, write_atomically
+from transduce.files import sweep, write_atomically
 from transduce.progress import Progress
 from transduce.text.tokenizer import Tokenizer
 
@@ -52,8 +52,7 @@ class Stages:
 
     def finish(self, vocabulary_size: int) -> None:
         """Run every stage whose result is missing."""
-        for name in (TEXT, *SPLITS, RECORD, TOKENIZER, DROPPED):
-            recover_directory(self._folder / name)
+        sweep(self._folder)
         if PreparedRecord.open(self._folder) is not None:  # finished before, but with other text or since damaged
             shutil.rmtree(self._folder / TEXT, ignore_errors=True)
         read = self._read()
@@ -89,7 +88,7 @@ class Stages:
             file = tokenizer_file(self._config.tokenizer)
             tokenizer = Tokenizer.from_bytes(file.read_bytes(), name=str(file))
         else:
-            lines = lines_to_learn_from(train.text, train.rows)
+            lines = lines_to_learn_from(train)
             tokenizer = Tokenizer.learn(lines, vocabulary_size=vocabulary_size, progress=self._progress)
         write_atomically(place, tokenizer.to_bytes())
         return tokenizer
@@ -100,7 +99,7 @@ class Stages:
         for split, share in shares.items():
             folder = self._folder / split
             if not folder.exists():
-                encoder.build(folder, share.text, share.rows, rules=share.rules, keeps_originals=split != "train")
+                encoder.build(folder, share, keeps_originals=split != "train")
             stores[split] = TokenStore.open(folder)
             if len(stores[split]) == 0:
                 counts = Dropped.from_json(stores[split].notes["dropped"]).counts
