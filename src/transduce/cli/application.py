@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from transduce.cli.average import average
+from transduce.cli.compare import compare
 from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.likelihood import likelihood
@@ -39,6 +40,7 @@ def transduce(
 app.command()(train)
 app.command()(average)
 app.command()(evaluate)
+app.command()(compare)
 app.command()(likelihood)
 app.command()(settings)
 app.command()(describe)

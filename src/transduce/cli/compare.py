@@ -1,0 +1,53 @@
+"""`transduce compare`: runs side by side."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from transduce.evaluation.comparison import Run
+
+_CURVES = ("valid/loss", "valid/bleu")
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run directories made by `transduce train`.")],
+    samples: Annotated[int, typer.Option(help="Resamplings of the significance test.", min=1)] = 1000,
+    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+) -> None:
+    """Show runs side by side: settings that differ, scores, spread over seeds, significance, curves."""
+    from rich.console import Console
+
+    from transduce.cli.comparison_tables import draw_comparison
+    from transduce.cli.terminal import terminal_progress
+    from transduce.errors import ConfigError
+    from transduce.evaluation.comparison import compare_runs
+
+    different = list({path.resolve(): path for path in runs}.values())
+    if len(different) < 2:
+        raise ConfigError("A comparison needs at least two runs: transduce compare runs/a runs/b.")
+    read = [_read_run(path) for path in different]
+    with terminal_progress() as progress, progress.stage("comparing", unit="runs") as stage:
+        found = compare_runs(read, curve_names=_CURVES, samples=samples)
+        stage.advance(len(read))
+    if json_output:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        draw_comparison(Console(highlight=False), found)
+
+
+def _read_run(path: Path) -> "Run":
+    from transduce.evaluation.comparison import Run
+    from transduce.evaluation.record import read_evaluations
+    from transduce.pipeline.planning import read_kept_experiment
+    from transduce.training.metrics import METRICS_FILE, read_metrics
+
+    experiment = read_kept_experiment(path)
+    metrics = path / METRICS_FILE
+    return Run(
+        str(path),
+        settings=experiment.model_dump(mode="json"),
+        evaluations=read_evaluations(path / "model"),
+        metrics=list(read_metrics(metrics)) if metrics.exists() else [],
+    )
