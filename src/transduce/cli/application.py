@@ -12,6 +12,7 @@ from transduce.cli.likelihood import likelihood
 from transduce.cli.settings import settings
 from transduce.cli.system import system
 from transduce.cli.train import train
+from transduce.cli.translate import translate
 from transduce.version import __version__
 
 app = typer.Typer(
@@ -39,6 +40,7 @@ def transduce(
 
 app.command()(train)
 app.command()(average)
+app.command()(translate)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(likelihood)

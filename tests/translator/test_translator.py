@@ -86,7 +86,7 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model(translator: Translator,
 
 def test_sentences_longer_than_the_model_has_seen_are_cut_not_lost(translator: Translator) -> None:
     long = " ".join(["dog"] * 40)
-    parts = translator._parts(long, language="en")
+    parts = translator._parts(long)
     assert "".join(part for part, _ in parts) == long
     assert all(translator._length(part) <= 12 for part, is_sentence in parts if is_sentence)
     assert translator.translate(long).source == long
@@ -111,3 +111,11 @@ def test_samples_depend_on_seed_and_place_alone(translator: Translator) -> None:
     together = translator.translate_all(texts, config, numbers=[10, 11, 12])
     alone = [translator.translate_all([text], config, numbers=[number])[0] for number, text in enumerate(texts, 10)]
     assert [t.text for t in together] == [t.text for t in alone]
+
+
+def test_a_sentence_beyond_all_measure_is_refused_alone(translator: Translator) -> None:
+    before, refused, after = translator.translate(["a cat", "x" * 5000, "the dog runs."])
+    assert refused.text == ""
+    assert "it holds a sentence of" in refused.refusal
+    assert not before.refusal
+    assert after.text == translator.translate("the dog runs.").text

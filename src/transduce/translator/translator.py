@@ -25,67 +25,12 @@ from transduce.model_directory import Languages, ModelDirectory, find_model, loa
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.text.tokenizer import EOS
+from transduce.translator.translation import Alternative, Likelihood, Translation
 
 BATCH_TOKENS = 1024
 _LONGEST_UNLESS_KNOWN = 256
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One output for a text: the text, its tokens, and how good the model finds it."""
-
-    text: str
-    score: float
-    """log-probability over length penalty, summed over sentences: what search ranks by."""
-    log_probability: float
-    tokens: tuple[str, ...]
-    is_finished: bool
-    """False where the limit on length cut the output off."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A text and what became of it; the best output first among `alternatives`."""
-
-    source: str
-    alternatives: tuple[Alternative, ...]
-    missing: tuple[str, ...] = ()
-    """Placeholders of the source that the best output has lost."""
-    surplus: tuple[str, ...] = ()
-    """Placeholders that the best output repeats more often than the source."""
-
-    @property
-    def text(self) -> str:
-        """The best output."""
-        return self.alternatives[0].text
-
-    @property
-    def score(self) -> float:
-        """The best output's score."""
-        return self.alternatives[0].score
-
-    @property
-    def log_probability(self) -> float:
-        """The best output's log-probability."""
-        return self.alternatives[0].log_probability
-
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The best output's pieces."""
-        return self.alternatives[0].tokens
-
-
-@dataclass(frozen=True)
-class Likelihood:
-    """log p(target | source), token by token, the end token last."""
-
-    tokens: tuple[str, ...]
-    log_probabilities: tuple[float, ...]
-
-    @property
-    def log_probability(self) -> float:
-        """The sum over tokens."""
-        return sum(self.log_probabilities)
+# A sentence this many times longer than the model has seen is no sentence: it is refused, not cut into nonsense.
+_REFUSED_FACTOR = 16
 
 
 @dataclass(frozen=True)
@@ -171,8 +116,8 @@ class Translator:
 
         A prefix is forced on the first sentence of its text.
         """
-        language = self.languages.source
-        parts = [self._parts(text, language=language) for text in texts]
+        refusals = [self._refusal(text) for text in texts]
+        parts = [[] if refusal else self._parts(text) for text, refusal in zip(texts, refusals, strict=True)]
         sentences = [
             _Sentence(text, place, *self._encode(part))
             for text, own in enumerate(parts)
@@ -192,8 +137,10 @@ class Translator:
             found.update({(s.text, s.place): own for s, own in zip(batch, hypotheses, strict=True)})
         by_place = {(sentence.text, sentence.place): sentence for sentence in sentences}
         return [
-            self._assemble(text, own, number=number, by_place=by_place, found=found)
-            for number, (text, own) in enumerate(zip(texts, parts, strict=True))
+            Translation.refused(text, refusal)
+            if refusal
+            else self._assemble(text, own, number=number, by_place=by_place, found=found)
+            for number, (text, own, refusal) in enumerate(zip(texts, parts, refusals, strict=True))
         ]
 
     @torch.no_grad()
@@ -221,9 +168,22 @@ class Translator:
                 f"{folder} asks for a search that this version cannot do: {fault.errors()[0]['msg']}"
             ) from None
 
-    def _parts(self, text: str, *, language: str | None) -> list[tuple[str, bool]]:
+    def _refusal(self, text: str) -> str:
+        most = _REFUSED_FACTOR * self.longest_sentence
+        if len(text) <= most:  # a piece is at least a byte of a character, but short texts need no measuring
+            return ""
+        for segment in segments(text, language=self.languages.source):
+            length = self._length(segment.text) if segment.is_sentence and len(segment.text) > most // 4 else 0
+            if length > most:
+                return (
+                    f"it holds a sentence of {length:,} pieces where this model has seen at most "
+                    f"{self.longest_sentence:,}; cut it into sentences first"
+                )
+        return ""
+
+    def _parts(self, text: str) -> list[tuple[str, bool]]:
         parts: list[tuple[str, bool]] = []
-        for segment in segments(text, language=language):
+        for segment in segments(text, language=self.languages.source):
             if not segment.is_sentence:
                 parts.append((segment.text, False))
                 continue

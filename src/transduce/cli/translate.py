@@ -1,0 +1,175 @@
+"""`transduce translate`: lines in, lines out."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from transduce.decoding.config import DecodingConfig
+    from transduce.translator import Translation, Translator
+
+
+def translate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, a run, or a bundled model's name.")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="Text files, a sentence or paragraph a line; - or none is stdin."),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Translate this text instead of files.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write here instead of to stdout.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept alive; 1 is greedy.  [default: 4]")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="α of the length penalty.  [default: 0.6]")] = None,
+    alternatives: Annotated[int | None, typer.Option(min=1, help="Outputs for each line, separated by tabs.")] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="With --sample: below 1 is safer, above 1 bolder.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="With --sample: draw among the k most probable tokens.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="With --sample: draw among the top share p of probability.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="With --sample: the same seed draws the same.")] = None,
+    precision: Annotated[Literal["float32", "bf16"], typer.Option(help="What to compute in.")] = "float32",
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line, with scores and tokens.")
+    ] = False,
+) -> None:
+    """Translate text, line by line, with a model that `transduce train` made.
+
+    Each line may be a paragraph: its sentences are translated one by one and put together again.
+    """
+    options = {
+        "beam": beam if beam is not None else _wide_enough(alternatives, sample=sample),
+        "length_penalty": length_penalty,
+        "alternatives": alternatives,
+        "sample": sample or None,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "seed": seed,
+    }
+    inputs = _inputs(text, files or [])
+    _refuse_to_overwrite(output, force=force)
+    from transduce.translator import Translator
+
+    translator = Translator.load(model, precision=precision, threads=threads)
+    config = translator.configure(**{key: value for key, value in options.items() if value is not None})
+    if text is None and not files and sys.stdin.isatty() and output is None:
+        _converse(translator, config, is_json=json_output)
+        return
+    with _opened_output(output) as stream:
+        _translate_stream(translator, inputs, config, stream, is_json=json_output)
+
+
+def _translate_stream(
+    translator: "Translator", inputs: "Iterable[BinaryIO]", config: "DecodingConfig", stream: TextIO, *, is_json: bool
+) -> None:
+    from contextlib import nullcontext
+
+    from transduce.cli.terminal import is_watched, terminal_progress
+    from transduce.progress import Silent
+    from transduce.translator.lines import LineReader, translate_lines
+
+    reader = LineReader(inputs)
+    shows_bar = is_watched(sys.stderr) and not stream.isatty()
+    watched: Any = terminal_progress() if shows_bar else nullcontext(Silent())
+    warnings: list[str] = []
+    try:
+        with watched as progress, progress.stage("translating", unit="lines") as stage:
+            for number, translation in enumerate(translate_lines(translator, reader, config), start=1):
+                stream.write(_line(translation, is_json=is_json) + "\n")
+                if translation.refusal:
+                    warnings.append(f"line {number} is left empty: {translation.refusal}")
+                stage.advance()
+        stream.flush()
+    except KeyboardInterrupt:
+        stream.flush()
+        raise typer.Exit(130) from None
+    finally:
+        if reader.damaged_lines:
+            warnings.append(f"{reader.damaged_lines:,} lines held bytes that are no UTF-8; they became U+FFFD")
+        for warning in warnings:
+            typer.echo(f"transduce: {warning}", err=True)
+
+
+def _converse(translator: "Translator", config: "DecodingConfig", *, is_json: bool) -> None:
+    languages = translator.languages
+    typer.echo("Type a sentence and Enter; Ctrl-D ends.", err=True)
+    try:
+        while True:
+            typer.echo(f"{languages.source or 'source'} > ", nl=False, err=True)
+            line = sys.stdin.readline()
+            if not line:
+                break
+            if line.strip():
+                translation = translator.translate_all([line.rstrip("\r\n")], config)[0]
+                typer.echo(f"{languages.target or 'target'} > ", nl=False, err=True)
+                typer.echo(_line(translation, is_json=is_json))
+                if translation.refusal:
+                    typer.echo(f"transduce: {translation.refusal}", err=True)
+    except KeyboardInterrupt:
+        pass
+    typer.echo("", err=True)
+
+
+def _line(translation: "Translation", *, is_json: bool) -> str:
+    from transduce.translator.lines import on_one_line
+
+    if is_json:
+        import dataclasses
+        import json
+
+        return json.dumps({**dataclasses.asdict(translation), "text": translation.text}, ensure_ascii=False)
+    texts = [on_one_line(alternative.text) for alternative in translation.alternatives]
+    return texts[0] if len(texts) == 1 else "\t".join(text.replace("\t", " ") for text in texts)
+
+
+def _inputs(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
+    """Return the streams to read; a file that cannot be read is told before a model is loaded."""
+    import io
+
+    from transduce.errors import DataError
+
+    if text is not None and files:
+        raise DataError("Give either --text or files, not both.")
+    for name in files:
+        if name != "-" and not Path(name).is_file():
+            what = "is a folder" if Path(name).is_dir() else "does not exist"
+            raise DataError(f'{name} {what}. To translate words rather than a file, write --text "{name} …".')
+    if text is not None:
+        return iter([io.BytesIO(text.encode("utf-8", "surrogateescape"))])
+
+    def opened() -> "Iterator[BinaryIO]":
+        for name in files or ["-"]:
+            if name == "-":
+                yield sys.stdin.buffer
+            else:
+                with Path(name).open("rb") as file:
+                    yield file
+
+    return opened()
+
+
+def _refuse_to_overwrite(output: Path | None, *, force: bool) -> None:
+    from transduce.errors import DataError
+
+    if output is not None and output.exists() and not force:
+        raise DataError(f"{output} exists already. Add --force to overwrite it, or choose another name.")
+
+
+def _opened_output(output: Path | None) -> Any:  # noqa: ANN401 - a context manager of a text stream
+    from contextlib import nullcontext
+
+    if output is not None:
+        return output.open("w", encoding="utf-8", newline="\n")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    return nullcontext(sys.stdout)
+
+
+def _wide_enough(alternatives: int | None, *, sample: bool) -> int | None:
+    return alternatives if alternatives is not None and alternatives > 4 and not sample else None
