@@ -17,7 +17,9 @@ def test_as_many_lines_come_out_as_went_in(raw: list[bytes]) -> None:
     for end in (b"\n", b"\r\n"):
         reader = LineReader([io.BytesIO(b"".join(line + end for line in raw))])
         assert list(reader) == [line.decode("utf-8", "replace") for line in raw]
-        assert reader.damaged_lines == sum("\ufffd" in line.decode("utf-8", "replace") for line in raw if not _valid(line))
+        assert reader.damaged_lines == sum(
+            "\ufffd" in line.decode("utf-8", "replace") for line in raw if not _valid(line)
+        )
 
 
 def _valid(raw: bytes) -> bool:
