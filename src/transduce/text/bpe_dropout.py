@@ -4,109 +4,92 @@ Byte-pair encoding joins neighbouring pieces, always the pair of best rank, unti
 each possible join is dropped with probability p before the best of the rest is done, anew at every step; when all are
 dropped, the word is finished.
 
-So the number of better joins passed over at one step is geometric: P(k) = (1 - p) pᵏ. One random number per step is
-enough, and the number of steps before anything is passed over is geometric, too, so that one number settles most words:
+At one step the number of joins dropped before the first that is not is geometric, and so is the number of steps before
+one at which the best join is dropped. Random numbers are therefore drawn per disturbed step, not per possible join, and
+for most words one of them settles that nothing happens:
 
-    P(nothing is passed over in n steps) = (1 - p)ⁿ
+    P(k joins are passed over) = (1 - p) pᵏ            P(n steps go undisturbed) = (1 - p)ⁿ
 
-Departure: the rank belongs to the joined piece, as in sentencepiece, not to the pair that makes it.
+Departure: a rank belongs to the piece that a join makes, as in sentencepiece, not to the pair that makes it.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from random import Random
 
+LONGEST_CACHED_WORD = 64  # characters
 CACHED_WORDS = 1 << 16
+_FOREVER = 1 << 62
 
 
-def keyed_generator(key: tuple[int, int, int]) -> Random:
-    """Return a generator of random numbers that depends on `key` alone."""
-    first, second, third = (part & 0xFFFF_FFFF_FFFF_FFFF for part in key)
-    # The leading one keeps keys of different sizes apart; Python promises this stream for good.
-    return Random(1 << 192 | first << 128 | second << 64 | third)
+class Dice:
+    """The random choices of one sentence; they depend on `dropout` and `key` alone."""
+
+    def __init__(self, *, dropout: float, key: tuple[int, int, int]) -> None:
+        if not 0.0 <= dropout <= 1.0:
+            raise ValueError(f"dropout = {dropout} is not a probability. Choose from 0 to 1; 0.1 is usual.")
+        first, second, third = (part & 0xFFFF_FFFF_FFFF_FFFF for part in key)
+        # Python promises the same stream for the same integer in every version; the leading one keeps keys apart.
+        self._random = Random(1 << 192 | first << 128 | second << 64 | third).random
+        self._log_survival = math.log1p(-dropout) if dropout < 1.0 else -math.inf
+        self._log_dropout = math.log(dropout) if dropout > 0.0 else -math.inf
+
+    def undisturbed_steps(self) -> int:
+        """Return how many steps go by before one at which the best join is dropped."""
+        return self._geometric(self._log_survival)
+
+    def passed_over(self) -> int:
+        """Return how many joins are dropped, the best among them, before the first that is not."""
+        return 1 + self._geometric(self._log_dropout)
+
+    def _geometric(self, log_chance: float) -> int:
+        """Return how often in a row something happens that has this chance each time."""
+        # 1 - random() is never 0, of which there is no logarithm.
+        return int(min(math.log(1.0 - self._random()) / log_chance, _FOREVER)) if log_chance else _FOREVER
 
 
 class Merger:
-    """Joins the characters of a word into pieces, by the rank of each piece that can arise (0 is best)."""
+    """Joins the characters of a word into pieces; `ranks` holds every piece that a join can make, 0 the best."""
 
     def __init__(self, ranks: Mapping[str, int]) -> None:
         self._ranks = ranks
-        self._best = lru_cache(CACHED_WORDS)(self._merge_all)
+        self._best_of_short = lru_cache(CACHED_WORDS)(self._best)
 
-    def merge(self, word: str) -> tuple[str, ...]:
-        """Return the pieces of `word` with nothing dropped."""
-        return self._best(word)[0]
+    def sample(self, word: str, dice: Dice) -> list[str]:
+        """Return pieces of `word`, some of its joins dropped as the dice fall."""
+        pieces, steps = (self._best_of_short if len(word) <= LONGEST_CACHED_WORD else self._best)(word)
+        undisturbed = dice.undisturbed_steps()
+        return pieces if undisturbed >= steps else self._merge(word, undisturbed, dice)[0]
 
-    def sample(self, word: str, *, dropout: float, generator: Random) -> tuple[str, ...]:
-        """Return pieces of `word`, each possible join dropped with probability `dropout` at every step."""
-        pieces, steps = self._best(word)
-        undisturbed = _geometric(generator.random(), 1.0 - dropout)
-        if undisturbed >= steps:
-            return pieces
-        # At this step the best is passed over, and whatever else is then passed over before a join survives.
-        passed = [0] * undisturbed + [1 + _geometric(generator.random(), dropout)]
-        passed.reverse()
+    def _best(self, word: str) -> tuple[list[str], int]:
+        return self._merge(word, _FOREVER, None)
 
-        def passed_over() -> int:
-            return passed.pop() if passed else _geometric(generator.random(), dropout)
-
-        return self._merge(word, passed_over)[0]
-
-    def _merge_all(self, word: str) -> tuple[tuple[str, ...], int]:
-        return self._merge(word, lambda: 0)
-
-    def _merge(self, word: str, passed_over: Callable[[], int]) -> tuple[tuple[str, ...], int]:
-        """Return the pieces of `word` and the number of joins; `passed_over` says how many to pass over at each."""
-        ranks = self._ranks
-        pieces = list(word)  # a piece stands where it begins; "" where it has been joined to the left
-        after = list(range(1, len(word) + 1))
-        before = list(range(-1, len(word) - 1))
-        end = len(word)
-        agenda = [
-            (ranks[joined], left, joined) for left in range(end - 1) if (joined := word[left : left + 2]) in ranks
-        ]
-        heapify(agenda)
+    def _merge(self, word: str, undisturbed: int, dice: Dice | None) -> tuple[list[str], int]:
+        """Return the pieces of `word` and how many joins made them; the first `undisturbed` ones are the best."""
+        rank_of, impossible = self._ranks.get, len(self._ranks)
+        pieces = list(word)
+        ranks = [rank_of(left + right, impossible) for left, right in pairwise(pieces)]
         steps = 0
-        while agenda:
-            skipped: list[tuple[int, int, str]] = []
-            to_pass = passed_over()
-            chosen = None
-            while agenda:
-                candidate = heappop(agenda)
-                _, left, joined = candidate
-                right = after[left]
-                if not pieces[left] or right == end or pieces[left] + pieces[right] != joined:
-                    continue  # one of the two has been joined to something else
-                if len(skipped) == to_pass:
-                    chosen = candidate
+        while ranks:
+            if undisturbed or dice is None:
+                undisturbed -= 1
+                chosen = ranks.index(min(ranks))  # of equals the leftmost
+            else:
+                undisturbed = dice.undisturbed_steps()
+                passed_over = dice.passed_over()
+                if passed_over >= len(ranks):
                     break
-                skipped.append(candidate)
-            if chosen is None:
+                chosen = sorted(range(len(ranks)), key=ranks.__getitem__)[passed_over]
+            if ranks[chosen] == impossible:
                 break
             steps += 1
-            pieces[left], pieces[right] = joined, ""
-            following = after[left] = after[right]
-            if following < end:
-                before[following] = left
-                wider = joined + pieces[following]
-                if wider in ranks:
-                    heappush(agenda, (ranks[wider], left, wider))
-            previous = before[left]
-            if previous >= 0:
-                wider = pieces[previous] + joined
-                if wider in ranks:
-                    heappush(agenda, (ranks[wider], previous, wider))
-            for candidate in skipped:
-                heappush(agenda, candidate)
-        return tuple(piece for piece in pieces if piece), steps
-
-
-def _geometric(uniform: float, chance: float) -> int:
-    """Return how many times in a row something of this `chance` happens, for a number uniform in [0, 1)."""
-    if chance <= 0.0:
-        return 0
-    if chance >= 1.0:
-        return 1 << 62
-    return int(math.log(1.0 - uniform) / math.log(chance))
+            joined = pieces[chosen] + pieces.pop(chosen + 1)
+            pieces[chosen] = joined
+            del ranks[chosen]
+            if chosen < len(ranks):
+                ranks[chosen] = rank_of(joined + pieces[chosen + 1], impossible)
+            if chosen:
+                ranks[chosen - 1] = rank_of(pieces[chosen - 1] + joined, impossible)
+        return pieces, steps

@@ -49,6 +49,8 @@ def normalize_with_starts(text: str) -> tuple[str, list[int]]:
     A share ends where the next different one begins, or at the end of `text`, so together the shares cover everything
     from the first start on. Characters that arose together, such as the parts of a decomposed letter, have one share.
     """
+    if normalize(text) == text:
+        return text, list(range(len(text)))
     characters: list[str] = []
     starts: list[int] = []
     for position, character in enumerate(text):

@@ -21,24 +21,26 @@ from itertools import accumulate
 
 RESERVED: tuple[str, ...] = tuple(map(chr, range(0xFDD0, 0xFDE0)))
 
-_SYMBOL = re.compile(f"[{RESERVED[0]}-{RESERVED[-1]}]")
+SYMBOL = re.compile(f"[{RESERVED[0]}-{RESERVED[-1]}]")
 # One pass of a cheap pattern spares ordinary sentences the dear one.
 _HINT = re.compile(f"[%{{$<@{RESERVED[0]}-{RESERVED[-1]}]|://|www\\.")
+# What a URL cannot hold, and what is part of it only if more of it follows.
+_OUTSIDE = r"""\s<>"{}„“”‘’«»‹›。，、；：！？（）「」『』【】"""
+_POINTS = r"""().,;:!?'\[\]…"""
 _PLACEHOLDER = re.compile(
+    rf"(?: (?<!\w) (?:https?|ftp):// | (?<![\w.]) www\. )"  # a URL, less the punctuation after it
+    rf"(?: [^{_OUTSIDE}{_POINTS}]++ | \( [^{_OUTSIDE}()]*+ \) | [{_POINTS}]++ (?=[^{_OUTSIDE}{_POINTS}]) )++"
     r"""
-      (?<!\w) (?: https? | ftp ) :// [^\s<>"{}]* [^\s<>"{}.,;:!?'()\[\]…»”’]       # URL, less the punctuation after it
-    | (?<![\w.]) www\. [^\s<>"{}]* [^\s<>"{}.,;:!?'()\[\]…»”’]
-    | (?<![\w.+-]) (?: mailto: )? (?>[\w.+-]{1,64}) @ (?>(?: [\w-]{1,63} \. ){1,8}) \w{2,24}     # e-mail address
-    | </? [A-Za-z][\w:.-]{0,40}+                                        # <b> </b> <br/> <a href="…">
-        (?: \s{1,8}+ [\w:.-]{1,40}+ \s{0,8}+ = \s{0,8}+
+    | (?<![\w.+-]) (?:mailto:)? [\w.+-]{1,64}+ @ [\w-]{1,63}+ (?: \. [\w-]{1,63}+ ){1,8}+     # an e-mail address
+    | </? [A-Za-z][\w:.-]{0,40}+                                                              # <b> </b> <br/>
+        (?: \s{1,8}+ [\w:.-]{1,40}+ \s{0,8}+ = \s{0,8}+                                       # <a href="…">
             (?: "[^"<>]{0,2000}+" | '[^'<>]{0,2000}+' | [^\s"'<>=]{1,200}+ ) ){0,40}+
         \s{0,8}+ /?>
-    | \{\{ [^{}]{1,100}+ \}\}                                       # {{x}}
-    | [$%\#]? \{ [\w.\[\]-]{0,64}+ (?: [!:,] [^{}\s]{0,32}+ )? \}     # {} {0} {name} {price:.2f} ${x} %{x}
-    | \$ \d (?! \w | [.,]\d )                                             # $1, but not $12 or $1.50
-    | (?<![\d%]) %                                                        # %s %d %1$s %(name)s %.2f, but not 100%d…
-        (?: \( \w{1,64}+ \) | \d{1,2}+ \$ )? [-+\#0]{0,3}+ \d{0,3}+ (?: \.\d{1,3}+ )?
-        (?: hh? | ll? | [zjtLq] )?+ [sdiufFeEgGxXoacp@]
+    | \{\{ [^{}]{1,100}+ \}\}                                                                 # {{x}}
+    | [$%\#]? \{ [\w.\[\]-]{0,64}+ (?: [!:,] [^{}\s]{0,32}+ )? \}                             # {} {0} {x:.2f} ${x}
+    | \$ \d (?! \w | [.,]\d )                                                                 # $1, not $12 or $1.50
+    | (?<![\d%]) % (?: \( \w{1,64}+ \) | \d{1,2}+ \$ )? [-+\#0]{0,3}+ \d{0,3}+ (?:\.\d{1,3}+)?  # %s %1$s %(name)s %.2f
+        (?: hh? | ll? | [zjtLq] )?+ (?: [sd@] | [iufFeEgGxXoc] (?![A-Za-z]) )                 # not 100%s or 50 %ige
     """,
     re.VERBOSE,
 )
@@ -84,7 +86,7 @@ def protect_pair(source: str, target: str) -> ProtectedPair:
         return ProtectedPair(source, target, ())
     pattern = _pattern(source + target)
     in_source, in_target = ({match[0]: None for match in pattern.finditer(text)} for text in (source, target))
-    if pattern is _SYMBOL:  # a text's own symbols are replaced even without a partner: they must not pass for ours
+    if pattern is SYMBOL:  # a text's own symbols are replaced even without a partner: they must not pass for ours
         shared = tuple(in_source | in_target)
     else:
         shared = tuple(original for original in in_source if original in in_target)[: len(RESERVED)]
@@ -96,7 +98,7 @@ def restore(text: str, originals: Sequence[str]) -> str:
     foreign = RESERVED[len(originals) :]
     if any(symbol in text for symbol in foreign):
         text = " ".join(re.sub(f"[{foreign[0]}-{foreign[-1]}]", "", text).split())
-    return _SYMBOL.sub(lambda match: _original(match[0], originals), text)
+    return SYMBOL.sub(lambda match: _original(match[0], originals), text)
 
 
 def missing(protected: Protected, translation: str) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ def surplus(protected: Protected, translation: str) -> tuple[str, ...]:
 
 
 def _inventory(protected: Protected, text: str) -> Counter[str]:
-    counts = Counter(_original(symbol, protected.originals) for symbol in _SYMBOL.findall(text))
+    counts = Counter(_original(symbol, protected.originals) for symbol in SYMBOL.findall(text))
     counts.pop("", None)
     counts.update({original: text.count(original) for original in protected.unprotected})
     return counts
@@ -118,7 +120,7 @@ def _inventory(protected: Protected, text: str) -> Counter[str]:
 
 def _pattern(text: str) -> re.Pattern[str]:
     """Return what to look for in `text`: placeholders, or our own symbols if it holds any."""
-    return _SYMBOL if _SYMBOL.search(text) else _PLACEHOLDER
+    return SYMBOL if SYMBOL.search(text) else _PLACEHOLDER
 
 
 def _replace(pattern: re.Pattern[str], text: str, originals: tuple[str, ...]) -> str:

@@ -8,21 +8,22 @@ The laws, for any Unicode text x and any ids:
     normalize(decode(ids)) = decode(ids)    so a model that emits a newline in bytes emits a space
 
 sentencepiece learns the vocabulary and encodes. Departures from its defaults: the normalisation is ours and its own is
-the identity, for its default changes and loses characters; sampling is ours, for its generator cannot be seeded anew.
+the identity, for its default changes and loses characters; sampling is ours, for its generator cannot be seeded anew; a
+word of more than 512 characters is cut there, which bounds the work for each character whatever the text.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import sentencepiece
 
 from transduce.progress import Progress, Silent
-from transduce.text.bpe_dropout import Merger, keyed_generator
+from transduce.text.bpe_dropout import Dice, Merger
 from transduce.text.normalization import WORD_MARK, normalize, normalize_with_starts
-from transduce.text.placeholders import RESERVED
+from transduce.text.placeholders import RESERVED, SYMBOL
 from transduce.text.vocabulary import (
     BOS,
     EOS,
@@ -38,11 +39,11 @@ from transduce.text.vocabulary_learning import learn_pieces
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Piece", "Tokenizer"]
 
+LONGEST_WORD = 512  # characters, its mark included
 _AROUND_SYMBOLS = re.compile(f"([{RESERVED[0]}-{RESERVED[-1]}])")
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """One token of a text: its id, its printable form, and the share of the original text that it stands for."""
 
     id: int
@@ -95,13 +96,15 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, normalised; neither BOS nor EOS is added."""
-        ids: list[int] = self._processor.encode(normalize(text))
-        return ids
+        return self._encode_normal(normalize(text))
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text; much faster than one by one."""
-        ids: list[list[int]] = self._processor.encode(list(map(normalize, texts)), num_threads=1)
-        return ids
+        normals = [normalize(text) for text in texts]
+        if max(map(len, normals), default=0) < LONGEST_WORD:
+            ids: list[list[int]] = self._processor.encode(normals, num_threads=1)
+            return ids
+        return [self._encode_normal(normal) for normal in normals]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` without the special ones; it is normalised, so it has no newline."""
@@ -113,11 +116,16 @@ class Tokenizer:
 
         Two texts with one key share their random numbers: give the sides of a pair different sentence numbers.
         """
-        generator = keyed_generator(key)
+        dice = Dice(dropout=dropout, key=key)
+        sample, id_of = self._merger.sample, self._ids.get
         ids: list[int] = []
         for word in self._words(normalize(text)):
-            for piece in self._merger.sample(word, dropout=dropout, generator=generator):
-                ids.extend(self._spelled(piece))
+            for piece in sample(word, dice):
+                known = id_of(piece)
+                if known is not None:
+                    ids.append(known)
+                else:
+                    ids.extend(FIRST_BYTE + value for value in piece.encode("utf-8"))
         return ids
 
     def pieces(self, text: str) -> list[Piece]:
@@ -134,7 +142,7 @@ class Tokenizer:
             ends[index] = ends[index + 1] if starts[index] == starts[index + 1] else starts[index + 1]
         pieces: list[Piece] = []
         position = bytes_left = 0
-        for token in self._processor.encode(normal):
+        for token in self._encode_normal(normal):
             length = 1
             if FIRST_BYTE <= token < FIRST_LEARNED:
                 bytes_left = bytes_left or len(normal[position - 1].encode("utf-8"))
@@ -145,6 +153,26 @@ class Tokenizer:
             position += 0 if bytes_left else length
         return pieces
 
+    def _encode_normal(self, normal: str) -> list[int]:
+        if len(normal) < LONGEST_WORD:
+            ids: list[int] = self._processor.encode(normal)
+            return ids
+        # A symbol in front keeps sentencepiece from marking the middle of a word as a beginning. It and the mark before
+        # it are the first two ids.
+        words = [RESERVED[0] + word.replace(WORD_MARK, " ") for word in self._words(normal)]
+        return [token for ids in self._processor.encode(words, num_threads=1) for token in ids[2:]]
+
+    def _words(self, normal: str) -> list[str]:
+        """Cut a normalised text into what no piece crosses: words with their mark, and symbols."""
+        if not normal:
+            return []
+        words = (WORD_MARK + normal.replace(" ", " " + WORD_MARK)).split(" ")
+        if SYMBOL.search(normal):
+            words = [part for word in words for part in _AROUND_SYMBOLS.split(word) if part]
+        if max(map(len, words)) > LONGEST_WORD:
+            words = [word[n : n + LONGEST_WORD] for word in words for n in range(0, len(word), LONGEST_WORD)]
+        return words
+
     @cached_property
     def _bytes_by_id(self) -> list[bytes]:
         raw_bytes = [bytes([value]) for value in range(256)]
@@ -154,16 +182,3 @@ class Tokenizer:
     @cached_property
     def _merger(self) -> Merger:
         return Merger({piece: rank for rank, piece in enumerate(self._printable[FIRST_LEARNED:])})
-
-    def _words(self, normal: str) -> list[str]:
-        """Cut a normalised text into what merging never crosses: words with their mark, and symbols."""
-        if not normal:
-            return []
-        marked = (WORD_MARK + normal.replace(" ", " " + WORD_MARK)).split(" ")
-        if not _AROUND_SYMBOLS.search(normal):
-            return marked
-        return [part for word in marked for part in _AROUND_SYMBOLS.split(word) if part]
-
-    def _spelled(self, piece: str) -> list[int]:
-        token = self._ids.get(piece)
-        return [token] if token is not None else [FIRST_BYTE + value for value in piece.encode("utf-8")]

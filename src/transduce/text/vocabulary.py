@@ -5,18 +5,19 @@
     id 20 .. 275     the 256 bytes, for characters without a piece of their own
     id 276 ..        what was learned, best merge first; a piece's rank is its place here
 
-The file is a sentencepiece model, so that any program which reads those can read ours. Everything in it but the learned
-pieces is fixed and written by us: neither the version of sentencepiece nor the number of its threads changes a byte.
-That also makes reading safe. The learned pieces are taken out, checked, and written again, and the result must be the
-file that was read: nothing else from a stranger's file ever reaches sentencepiece, which aborts on some of them.
+The file is a sentencepiece model, so that any program which reads those can read ours. It is written here, and all but
+the learned pieces is fixed: the file that sentencepiece itself would write differs with the number of its threads.
+That also makes reading safe. The learned pieces are taken out, checked and written again, and the result must be the
+file that was read: nothing else in a stranger's file ever reaches sentencepiece, which aborts on some of them.
 """
 
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from transduce.errors import ModelError
 from transduce.text.normalization import WORD_MARK, can_stand_in_a_word
-from transduce.text.placeholders import RESERVED
+from transduce.text.placeholders import RESERVED, SYMBOL
 
 PAD, UNK, BOS, EOS = range(4)
 FIRST_BYTE = EOS + 1 + len(RESERVED)
@@ -27,6 +28,7 @@ LARGEST_FILE = LARGEST_VOCABULARY * (4 * LONGEST_PIECE + 16)  # bytes
 
 _SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6  # SentencePiece.Type; a normal piece needs no mention
+_REMEDY = "Take it from a model directory or run that transduce wrote, or leave it out and let transduce learn one."
 
 
 def printable_pieces(learned: Iterable[str]) -> list[str]:
@@ -43,20 +45,12 @@ def write_model(learned: Iterable[str]) -> bytes:
     entries += [_entry(_byte_name(value), 0, _BYTE) for value in range(256)]
     entries += [_entry(piece, -rank) for rank, piece in enumerate(learned)]
     trainer = (
-        *(b"\x18\x02", b"\x20" + _varint(len(entries))),  # model_type = BPE, vocab_size
-        *(b"\x98\x02\x01",),  # byte_fallback
-        *(
-            b"\xc0\x02" + _varint(UNK),
-            b"\xc8\x02" + _varint(BOS),
-            b"\xd0\x02" + _varint(EOS),
-            b"\xd8\x02" + _varint(PAD),
-        ),
+        *(_number(3, 2), _number(4, len(entries)), _number(35, True)),  # model_type = BPE, vocab_size, byte_fallback
+        *(_number(40, UNK), _number(41, BOS), _number(42, EOS), _number(43, PAD)),
     )
     normalizer = (
-        _field(1, b"identity"),
-        b"\x18\x01",  # add_dummy_prefix: the first word is cut like every other
-        b"\x20\x00",  # remove_extra_whitespaces
-        b"\x28\x01",  # escape_whitespaces
+        *(_field(1, b"identity"), _number(3, True)),  # add_dummy_prefix: the first word is cut like every other
+        *(_number(4, False), _number(5, True)),  # remove_extra_whitespaces, escape_whitespaces
     )
     return b"".join((*entries, _field(2, b"".join(trainer)), _field(3, b"".join(normalizer))))
 
@@ -66,28 +60,24 @@ def read_model(content: bytes, *, name: str) -> tuple[str, ...]:
     if len(content) > LARGEST_FILE:
         raise ModelError(f"{name} has {len(content):,} bytes; a tokenizer has at most {LARGEST_FILE:,}. {_REMEDY}")
     try:
-        pieces = list(_pieces(content))
+        pieces = list(islice(_pieces(content), LARGEST_VOCABULARY + 1))
     except (ValueError, IndexError):
         raise ModelError(f"{name} is damaged or is not a tokenizer. {_REMEDY}") from None
-    learned = tuple(pieces[FIRST_LEARNED:])
     if len(pieces) > LARGEST_VOCABULARY:
-        raise ModelError(f"{name} has {len(pieces):,} pieces; {LARGEST_VOCABULARY:,} is the most. {_REMEDY}")
-    if WORD_MARK not in learned or len(set(learned)) < len(learned) or not all(map(_is_sound, learned)):
-        raise ModelError(f"{name} is damaged or was made by another program than transduce. {_REMEDY}")
-    if write_model(learned) != content:
+        raise ModelError(f"{name} has more pieces than the {LARGEST_VOCABULARY:,} that a tokenizer may have. {_REMEDY}")
+    learned = tuple(pieces[FIRST_LEARNED:])
+    are_sound = WORD_MARK in learned and len(set(pieces)) == len(pieces) and all(map(_is_sound, learned))
+    if not are_sound or write_model(learned) != content:
         raise ModelError(f"{name} is damaged or was made by another program than transduce. {_REMEDY}")
     return learned
 
 
-_REMEDY = "Take it from a model directory or run that transduce wrote, or leave it out and let transduce learn one."
-
-
 def _is_sound(piece: str) -> bool:
     """Tell whether sentencepiece can be handed `piece`, and ordinary text can be cut into it."""
-    if len(piece) > LONGEST_PIECE:
-        return False
     body = piece.removeprefix(WORD_MARK)
-    return piece == WORD_MARK or (body != "" and can_stand_in_a_word(body) and not any(s in body for s in RESERVED))
+    return piece == WORD_MARK or (
+        0 < len(body) <= LONGEST_PIECE and can_stand_in_a_word(body) and not SYMBOL.search(body)
+    )
 
 
 def _pieces(content: bytes) -> Iterator[str]:
@@ -105,13 +95,16 @@ def _pieces(content: bytes) -> Iterator[str]:
 
 
 def _entry(piece: str, score: int, kind: int | None = None) -> bytes:
-    # Zero less rank is never -0.0: sentencepiece's own trainer writes that, and it would be a needless surprise.
     body = _field(1, piece.encode("utf-8")) + b"\x15" + struct.pack("<f", score)
-    return _field(1, body if kind is None else body + b"\x18" + bytes([kind]))
+    return _field(1, body if kind is None else body + _number(3, kind))
 
 
 def _field(number: int, payload: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _varint(len(payload)) + payload
+    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+
+
+def _number(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
 
 
 def _varint(value: int) -> bytes:

@@ -2,10 +2,11 @@
 
 Byte-pair encoding looks at words and how often they occur, at nothing else. So the corpus is read once as a stream, its
 words are counted here, and sentencepiece learns from the counts. That uses every line, needs memory for the different
-words only, and gives the same vocabulary for the same lines in any order, on any number of cores.
+words only, and gives the same vocabulary for the same lines on any number of cores.
 
-Departures: a word is cut every 64 characters, for sentencepiece aborts on one of 65,536; once the words exceed a limit
-the rarest are forgotten; and characters too rare to deserve a piece are left to the bytes.
+Departures: a word is cut every 64 characters, for sentencepiece aborts on one of 65,536; once there are more than two
+million different words, the rarer half of them is forgotten; and a character so rare that it makes up less than one in
+ten million, or for which there is no room, is left to the bytes.
 """
 
 import io
@@ -22,9 +23,10 @@ from transduce.text.vocabulary import BOS, EOS, FIRST_LEARNED, LARGEST_VOCABULAR
 
 LONGEST_WORD = 64  # characters
 MOST_WORDS = 2_000_000
+RAREST_CHARACTER = 1e-7  # of all characters
 SMALLEST_VOCABULARY = FIRST_LEARNED + 2  # the mark of a word's beginning and one letter
 
-# Characters that sentencepiece's trainer keeps for itself: a line with one of them would be skipped.
+# Symbols are no part of words; and the trainer, which keeps U+2585 for itself, would skip a word that holds it.
 _WITHOUT_SYMBOLS = str.maketrans(dict.fromkeys([*RESERVED, "\u2585"], " "))
 
 
@@ -71,13 +73,14 @@ def _without_the_rarest(counts: Counter[str], *, at_most: int) -> Counter[str]:
 
 
 def _alphabet(counts: Counter[str], *, room: int) -> set[str]:
-    """Return the characters that become pieces: at most half of the `room`, the most frequent ones."""
+    """Return the characters that become pieces: the most frequent ones, in at most half of the `room`."""
     frequency: Counter[str] = Counter()
     for word, count in counts.items():
         for character in word:
             frequency[character] += count
+    enough = frequency.total() * RAREST_CHARACTER
     ranked = sorted(frequency, key=lambda character: (-frequency[character], character))
-    return set(ranked[: max(1, room // 2)])
+    return {character for character in ranked[: max(1, room // 2)] if frequency[character] >= enough}
 
 
 def _as_lines(counts: Counter[str], alphabet: set[str]) -> Iterator[str]:

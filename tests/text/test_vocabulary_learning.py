@@ -1,0 +1,112 @@
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from transduce.errors import ConfigError, DataError
+from transduce.progress import Silent
+from transduce.text.normalization import normalize
+from transduce.text.placeholders import RESERVED
+from transduce.text.tokenizer import Tokenizer
+from transduce.text.vocabulary_learning import count_words
+
+LEARN = """
+import sys
+from transduce.text.tokenizer import Tokenizer
+lines = sys.stdin.buffer.read().decode("utf-8").split("\\n")
+print(Tokenizer.learn(lines, vocabulary_size=500).fingerprint)
+"""
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_learning_gives_the_same_bytes_in_every_process(tokenizer: Tokenizer, lines: list[str], hash_seed: str) -> None:
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": hash_seed,
+        "OMP_NUM_THREADS": hash_seed,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    finished = subprocess.run(
+        [sys.executable, "-c", LEARN],
+        input="\n".join(lines).encode("utf-8"),
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    assert finished.stdout.decode().strip() == tokenizer.fingerprint
+    assert finished.stderr == b""
+
+
+def test_the_order_of_the_lines_does_not_matter(tokenizer: Tokenizer, lines: list[str]) -> None:
+    shuffled = random.Random(3).sample(lines, len(lines))
+    assert Tokenizer.learn(iter(shuffled), vocabulary_size=500).to_bytes() == tokenizer.to_bytes()
+
+
+def test_frequent_words_become_one_piece(tokenizer: Tokenizer) -> None:
+    assert [tokenizer.piece(token) for token in tokenizer.encode("Meine Schwester")] == ["▁Meine", "▁Schwester"]
+
+
+def test_more_than_the_text_supports_gives_all_that_it_supports(lines: list[str]) -> None:
+    class Notes(Silent):
+        def __init__(self) -> None:
+            self.notes: list[str] = []
+
+        def note(self, message: str) -> None:
+            self.notes.append(message)
+
+    notes = Notes()
+    largest = Tokenizer.learn(lines, vocabulary_size=37_000, progress=notes)
+    assert largest.vocabulary_size < 37_000
+    assert notes.notes == [f"The text supports a vocabulary of {largest.vocabulary_size}, not 37000."]
+    # Every word that is not cut by a change of script is one piece.
+    assert all(len(largest.encode(word)) == 1 for word in ("baker", "Schwester", "Kraków", "grüne", "Ärztin"))
+    exactly = Tokenizer.learn(lines, vocabulary_size=largest.vocabulary_size)
+    assert exactly.to_bytes() == largest.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "lines", [["a"], ["one", "two", "three"], ["x" * 5], ["😀"], [f"a{RESERVED[0]}b"], ["<unk> </s>", "<s>"]]
+)
+@pytest.mark.parametrize("vocabulary_size", [278, 279, 300, 8000])
+def test_tiny_corpora_are_enough(lines: list[str], vocabulary_size: int) -> None:
+    tokenizer = Tokenizer.learn(lines, vocabulary_size=vocabulary_size)
+    assert 276 < tokenizer.vocabulary_size <= vocabulary_size
+    text = " ".join([*lines, "Whatever else: ☃"])
+    assert tokenizer.decode(tokenizer.encode(text)) == normalize(text)
+
+
+def test_an_alphabet_larger_than_the_vocabulary_leaves_rare_characters_to_bytes() -> None:
+    common, rare = "the cat sat " * 50, "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
+    tokenizer = Tokenizer.learn([common, rare], vocabulary_size=400)
+    assert tokenizer.vocabulary_size == 400
+    assert len(tokenizer.encode("the cat")) == 2
+    assert tokenizer.decode(tokenizer.encode(rare)) == rare
+
+
+def test_characters_that_make_sentencepiece_skip_or_abort_are_learned_around() -> None:
+    lines = ["\u2585bars\u2585", "nul\x00 and\ttab", "a" * 70_000, "mark\u2581", "half \ud800"]
+    tokenizer = Tokenizer.learn(lines, vocabulary_size=400)
+    assert len(tokenizer.encode("bars")) == 1
+    for line in lines:
+        assert tokenizer.decode(tokenizer.encode(line)) == normalize(line)
+
+
+def test_words_are_counted_in_bounded_memory() -> None:
+    lines = (f"often {number} often" for number in range(1000))
+    counts = count_words(lines, progress=Silent(), most=100)
+    assert len(counts) <= 100
+    assert counts["often"] == 2000
+
+
+@pytest.mark.parametrize("lines", [[], ["", " \n"], [RESERVED[0], "\x00"]])
+def test_no_text_is_an_error(lines: list[str]) -> None:
+    with pytest.raises(DataError, match="no text to learn a vocabulary from"):
+        Tokenizer.learn(lines, vocabulary_size=1000)
+
+
+@pytest.mark.parametrize("size", [-1, 0, 277, 300_000])
+def test_an_impossible_size_is_an_error(size: int) -> None:
+    with pytest.raises(ConfigError, match=f"vocabulary_size = {size} is not possible.*from 278 to 262144"):
+        Tokenizer.learn(["a"], vocabulary_size=size)
