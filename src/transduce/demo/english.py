@@ -1,0 +1,260 @@
+"""Trees read aloud in English: a and an, third person -s, do-support, who, whom and that."""
+
+from transduce.demo.german_verbs import Modal
+from transduce.demo.tree import (
+    A_BARE,
+    A,
+    Clause,
+    Hint,
+    Name,
+    Nominal,
+    NounPhrase,
+    Place,
+    Predicate,
+    Pronoun,
+    RelativePronoun,
+    Sentence,
+    Slot,
+)
+
+_BE = {"present": ("am", "is", "are"), "past": ("was", "was", "were")}
+_HAVE = {"present": ("have", "has", "have"), "past": ("had", "had", "had")}
+_DO = {"present": ("do", "does", "do"), "past": ("did", "did", "did")}
+_SOUNDS_LIKE_A_CONSONANT = ("uni", "use", "euro", "one")
+_SILENT_H = ("hour", "honest")
+
+
+def sentence(tree: Sentence) -> str:
+    """Return the English sentence."""
+    if isinstance(tree.main, Hint):
+        text = hint(tree.main)
+    elif tree.kind == "command":
+        text = _command(tree.main)
+    elif tree.kind == "existence":
+        text = _existence(tree.main)
+    else:
+        text = clause(tree.main, front=tree.front, is_question=tree.kind == "question")
+    if tree.subordinate is not None and tree.conjunction is not None:
+        joined = f"{tree.conjunction.english} {_any_clause(tree.subordinate)}"
+        text = f"{joined}, {text}" if tree.subordinate_is_first else f"{text} {joined}"
+    if tree.joined is not None:
+        second = _any_clause(tree.joined, drops_subject=not tree.joined_keeps_subject)
+        if tree.joint == ".":
+            text = f"{text}. {second[0].upper()}{second[1:]}"
+        else:
+            text = f"{text}{',' * (tree.joint == 'but')} {tree.joint} {second}"
+    if tree.addressee is not None:
+        name = tree.addressee.english
+        text = f"{name}, {text}" if tree.addressee_is_first else f"{text}, {name}"
+    return text[0].upper() + text[1:] + {"question": "?", "command": "!"}.get(tree.kind, ".")
+
+
+def _any_clause(tree: Clause | Hint, *, drops_subject: bool = False) -> str:
+    return hint(tree) if isinstance(tree, Hint) else clause(tree, drops_subject=drops_subject)
+
+
+def hint(tree: Hint) -> str:
+    """Return a clause whose predicate is one of the lexicon's clues."""
+    return f"{nominal(tree.subject)} {tree.clue.english[tree.is_past]} {tree.clue.english_rest}"
+
+
+def clause(tree: Clause, *, front: Slot = "subject", is_question: bool = False, drops_subject: bool = False) -> str:
+    """Return a clause with the named slot in front; a question inverts unless it asks for its subject."""
+    inverts = is_question and front != "subject"
+    auxiliary, main = verb_group(tree, needs_support=inverts or tree.negation in ("not", "not yet"))
+    words = [] if front in ("subject", "") else [slot(tree, front)]
+    subject = "" if drops_subject else nominal(tree.subject)
+    words += [auxiliary, subject] if inverts else [subject, auxiliary]
+    if tree.negation:
+        words.append("never" if tree.negation == "never" else "not")
+    if tree.frequency is not None:
+        words.append(tree.frequency.english)
+    words += [main, _rest(tree, front=front)]
+    return " ".join(word for word in words if word).replace("can not", "cannot")
+
+
+def _command(tree: Clause) -> str:
+    refusal = "do not " if tree.negation else ""
+    return f"please {refusal}{_with_particle(tree, tree.verb.english.base)} {_rest(tree, front='')}".rstrip()
+
+
+def _existence(tree: Clause) -> str:
+    """Return what German says with es gibt or a verb of posture: there is a book on the table."""
+    subject = tree.accusative if tree.accusative is not None else tree.subject
+    form = _BE["past" if tree.tense == "past" else "present"][agreement_of(subject)]
+    return f"there {form} {nominal(subject)} {slot(tree, 'place')}"
+
+
+def _rest(tree: Clause, *, front: Slot) -> str:
+    words: list[str] = []
+    dative = "" if tree.dative is None or front == "dative" else nominal(tree.dative, is_object=True)
+    accusative = "" if tree.accusative is None or front == "accusative" else nominal(tree.accusative, is_object=True)
+    if "to" in tree.verb.flags and dative:
+        words += [accusative, "to", dative]
+    else:
+        words += [dative, accusative]
+    if tree.oblique is not None and front != "oblique":
+        words.append(place(tree.oblique))
+    if tree.predicate is not None:
+        words.append(predicate(tree.predicate))
+    if tree.manner is not None:
+        words.append(tree.manner.english)
+    if tree.place is not None and front != "place":
+        words.append(slot(tree, "place"))
+    if tree.time is not None and front != "time":
+        words.append(tree.time.english)
+    if tree.negation == "not yet":
+        words.append("yet")
+    if tree.content is not None:
+        inner = tree.content.clause
+        if tree.content.conjunction in ("that", "whether"):
+            words += [tree.content.conjunction, _any_clause(inner)]
+        elif isinstance(inner, Clause):
+            words += ["to", _with_particle(inner, inner.verb.english.base), _rest(inner, front="")]
+    return " ".join(word for word in words if word)
+
+
+def slot(tree: Clause, name: Slot) -> str:
+    """Return what fills a slot other than the subject."""
+    if name == "time":
+        return tree.time.english if tree.time is not None else ""
+    if name in ("oblique", "place"):
+        filled = tree.oblique if name == "oblique" else tree.place
+        return place(filled) if isinstance(filled, Place) else filled.english if filled is not None else ""
+    filled_by = tree.accusative if name == "accusative" else tree.dative
+    return nominal(filled_by, is_object=True) if filled_by is not None else ""
+
+
+def verb_group(tree: Clause, *, needs_support: bool) -> tuple[str, str]:
+    """Return the first auxiliary, if there is one, and the rest: ("", "eats"), ("does", "eat"), ("has", "eaten")."""
+    agreement = agreement_of(tree.subject)
+    verb, tense = tree.verb.english, "past" if tree.tense in ("past", "pluperfect") else "present"
+    if tree.modal is not None:
+        auxiliary, main = _modal_group(tree.modal, verb.base, tense, agreement, needs_support=needs_support)
+    elif tree.tense == "future":
+        auxiliary, main = "will", f"be {verb.participle}" if tree.is_passive else verb.base
+    elif tree.tense in ("perfect", "pluperfect"):
+        auxiliary = _HAVE[tense][agreement]
+        main = f"been {verb.participle}" if tree.is_passive else verb.participle
+    elif tree.is_passive or tree.tense == "progressive":
+        auxiliary, main = _BE[tense][agreement], verb.participle if tree.is_passive else verb.progressive
+    elif verb.base == "be":
+        auxiliary, main = _BE[tense][agreement], ""
+    elif needs_support:
+        auxiliary, main = _DO[tense][agreement], verb.base
+    elif tense == "past":
+        auxiliary, main = "", verb.past
+    else:
+        auxiliary, main = "", verb.third if agreement == 1 else verb.base
+    return auxiliary, _with_particle(tree, main)
+
+
+def _with_particle(tree: Clause, main: str) -> str:
+    return f"{main} {tree.verb.english.particle}".strip()
+
+
+def _modal_group(modal: Modal, base: str, tense: str, agreement: int, *, needs_support: bool) -> tuple[str, str]:
+    if modal.english == "would":
+        return "would", f"like to {base}"
+    if not modal.inflects:
+        return modal.english_past if tense == "past" else modal.english, base
+    if needs_support:
+        return _DO[tense][agreement], f"{modal.english} to {base}"
+    if tense == "past":
+        return "", f"{modal.english_past} to {base}"
+    third = "has" if modal.english == "have" else modal.english + "s"
+    return "", f"{third if agreement == 1 else modal.english} to {base}"
+
+
+def agreement_of(subject: Nominal) -> int:
+    """Return 0 for I, 1 for the third person singular, 2 for all others."""
+    if isinstance(subject, Pronoun):
+        return subject.agreement
+    if isinstance(subject, RelativePronoun):
+        return 2 if subject.agreement == "p" else 1
+    return 2 if subject.is_plural else 1
+
+
+def nominal(tree: Nominal, *, is_object: bool = False) -> str:
+    """Return a noun phrase, a pronoun or a name."""
+    if isinstance(tree, NounPhrase):
+        return noun_phrase(tree)
+    if isinstance(tree, Name):
+        return tree.english
+    if isinstance(tree, Pronoun):
+        return tree.english_object if is_object else tree.english
+    if tree.is_person:
+        return "whom" if is_object else "who"
+    return "that"
+
+
+def noun_phrase(tree: NounPhrase) -> str:
+    """Return determiner, adjectives, noun, and what follows the noun."""
+    words = [adjective.english for adjective in tree.adjectives]
+    words.append(tree.noun.english_plural if tree.is_plural else tree.noun.english)
+    owner = tree.owner
+    if owner is not None and "person" in owner.noun.classes:
+        words.insert(
+            0, noun_phrase(owner) + ("'" if owner.is_plural and owner.noun.english_plural[-1] == "s" else "'s")
+        )
+    elif tree.determiner in (A, A_BARE):
+        words.insert(0, article(words[0]))
+    elif determiner := tree.determiner.english_plural if tree.is_plural else tree.determiner.english:
+        words.insert(0, determiner)
+    if owner is not None and "person" not in owner.noun.classes:
+        words += ["of", noun_phrase(owner)]
+    if tree.place is not None:
+        words.append(place(tree.place))
+    if isinstance(tree.relative, Hint):
+        words.append(hint(tree.relative))
+    elif tree.relative is not None:
+        words.append(clause(tree.relative, front=relative_slot(tree.relative)))
+    return " ".join(words)
+
+
+def relative_slot(tree: Clause) -> Slot:
+    """Return the slot of a relative clause in which its pronoun, or "whose" and its noun, stands."""
+    if _is_relative(tree.subject):
+        return "subject"
+    if _is_relative(tree.accusative):
+        return "accusative"
+    if _is_relative(tree.dative):
+        return "dative"
+    if tree.oblique is not None and _is_relative(tree.oblique.nominal):
+        return "oblique"
+    return "place"
+
+
+def _is_relative(tree: Nominal | None) -> bool:
+    if isinstance(tree, NounPhrase):
+        return tree.determiner.english == "whose"
+    return isinstance(tree, RelativePronoun)
+
+
+def article(following: str) -> str:
+    """Return a or an before the word that follows."""
+    starts_with_vowel = following[0] in "aeiouAEIOU" and not following.startswith(_SOUNDS_LIKE_A_CONSONANT)
+    return "an" if starts_with_vowel or following.startswith(_SILENT_H) else "a"
+
+
+def place(tree: Place) -> str:
+    """Return a preposition with its noun phrase; after it, "that" becomes "which"."""
+    text = nominal(tree.nominal, is_object=True)
+    if isinstance(tree.nominal, RelativePronoun) and not tree.nominal.is_person:
+        text = "which"
+    return f"{tree.preposition.english} {text}".lstrip()
+
+
+def predicate(tree: Predicate) -> str:
+    """Return what follows "to be"."""
+    if tree.phrase is not None:
+        return tree.phrase.english
+    if tree.nominal is not None:
+        return noun_phrase(tree.nominal)
+    assert tree.adjective is not None, "a predicate has an adjective, a noun phrase or a phrase"
+    if tree.than is None:
+        return tree.adjective.english
+    than = nominal(tree.than)
+    if tree.degree == "equal":
+        return f"as {tree.adjective.english} as {than}"
+    return f"{tree.adjective.english_comparative} than {than}"

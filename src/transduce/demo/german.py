@@ -1,0 +1,331 @@
+"""Trees read aloud in German: the finite verb second or last, and everything else in its field.
+
+    front | finite verb | subject, pronouns, time, objects, manner, place | participle, infinitive or prefix | clauses
+
+A main clause has its verb second and whatever is talked about in front; a question without question word and a
+command begin with the verb; in a subordinate clause the finite verb goes to the end, after participle, infinitive
+and prefix. A past event is told in the preterite, except in questions and by or to those who talk (I, you, we),
+where German uses the perfect; verbs of state keep the preterite.
+"""
+
+from typing import Literal, NamedTuple
+
+from transduce.demo.english import relative_slot
+from transduce.demo.german_nouns import ENDINGS, after_preposition, noun_phrase
+from transduce.demo.german_verbs import HABEN, LIKE_TO, SEIN, WERDEN, Forms
+from transduce.demo.tree import (
+    A_BARE,
+    BARE,
+    NO,
+    A,
+    Case,
+    Clause,
+    Hint,
+    Name,
+    Nominal,
+    NounPhrase,
+    Place,
+    Predicate,
+    Pronoun,
+    RelativePronoun,
+    Sentence,
+    Slot,
+)
+
+_CONJUNCTIONS = {"that": "dass", "whether": "ob"}
+_JOINTS = {"but": ", aber", "and": " und"}
+_REFLEXIVE = {
+    "accusative": ("mich", "dich", "sich", "uns", "euch", "sich"),
+    "dative": ("mir", "dir", "sich", "uns", "euch", "sich"),
+}
+_LATE = frozenset({"schon"})  # adverbs that follow a definite object: er hat das Buch schon gelesen
+
+
+class Verbs(NamedTuple):
+    """The parts of a verb group: the finite verb, what stands at the end, and a separable prefix."""
+
+    finite: str
+    nonfinite: str = ""
+    prefix: str = ""
+
+
+class Phrase(NamedTuple):
+    """A phrase and its relative clause, which may have to wait until the verb has been said."""
+
+    core: str
+    relative: str = ""
+
+
+def sentence(tree: Sentence) -> str:
+    """Return the German sentence."""
+    if isinstance(tree.main, Hint):
+        text = hint(tree.main)
+    elif tree.kind == "command":
+        text = clause(tree.main, order="command")
+    else:
+        leads = tree.subordinate is not None and tree.subordinate_is_first
+        starts_with_verb = leads or tree.front == ""
+        order: Order = "first" if starts_with_verb else "second"
+        text = clause(tree.main, order=order, front=tree.front, is_question=tree.kind == "question")
+    if tree.subordinate is not None and tree.conjunction is not None:
+        joined = f"{tree.conjunction.german} {_subordinate(tree.subordinate)}"
+        text = f"{joined}, {text}" if tree.subordinate_is_first else f"{text}, {joined}"
+    if tree.joined is not None:
+        text = _join(text, tree)
+    if tree.addressee is not None:
+        name = tree.addressee.german
+        text = f"{name}, {text}" if tree.addressee_is_first else f"{text}, {name}"
+    return _finish(text, {"question": "?", "command": "!"}.get(tree.kind, "."))
+
+
+def _join(text: str, tree: Sentence) -> str:
+    second = tree.joined
+    if isinstance(second, Hint):
+        joined = hint(second)
+    else:
+        assert second is not None, "the caller has checked"
+        joined = clause(second, order="second" if tree.joined_keeps_subject else "elided")
+    if tree.joint == ".":
+        return f"{_finish(text, '.')} {joined[0].upper()}{joined[1:]}"
+    return f"{text}{_JOINTS[tree.joint]} {joined}"
+
+
+def _finish(text: str, mark: str) -> str:
+    text = text.replace(" ,", ",").replace(",,", ",").rstrip(",")
+    return text[0].upper() + text[1:] + mark
+
+
+Order = Literal["second", "first", "last", "command", "elided"]
+
+
+def hint(tree: Hint) -> str:
+    """Return a main clause whose predicate is one of the lexicon's clues."""
+    subject = phrase(tree.subject, "nominative")
+    return f"{subject.core}{subject.relative} {tree.clue.german[tree.is_past]} {tree.clue.german_rest}"
+
+
+def _subordinate(tree: Clause | Hint) -> str:
+    if isinstance(tree, Hint):
+        subject = phrase(tree.subject, "nominative")
+        return f"{subject.core}{subject.relative} {tree.clue.german_rest} {tree.clue.german[tree.is_past]}"
+    return clause(tree, order="last")
+
+
+def clause(tree: Clause, *, order: Order, front: Slot = "subject", is_question: bool = False) -> str:
+    """Return a clause in the order asked for; `front` names what stands before the verb or opens a relative clause."""
+    if order == "first":
+        front = ""
+    verbs = _command_verbs(tree) if order == "command" else verb_group(tree, is_question=is_question)
+    lead = _slot(tree, front) if order in ("second", "last") and front else Phrase("")
+    fields = _fields(tree, front=front, order=order)
+    last = fields[-1] if fields else Phrase("")
+    words = [f"{field.core}{field.relative}" for field in fields[:-1]] + [last.core]
+    if order == "last":
+        ending = [verbs.nonfinite, verbs.prefix + verbs.finite]
+        words = [lead.core + lead.relative, *words, *ending, last.relative]
+    else:
+        words = [lead.core + lead.relative, verbs.finite, *words, verbs.nonfinite, verbs.prefix, last.relative]
+    return " ".join(word for word in (*words, _content(tree)) if word)
+
+
+def _content(tree: Clause) -> str:
+    if tree.content is None:
+        return ""
+    inner = tree.content.clause
+    if conjunction := _CONJUNCTIONS.get(tree.content.conjunction):
+        return f", {conjunction} {_subordinate(inner)},"
+    assert isinstance(inner, Clause), "a clue has no infinitive"
+    fields = _middle(inner, front="subject", is_command=False)
+    last = fields[-1] if fields else Phrase("")
+    words = [f"{field.core}{field.relative}" for field in fields[:-1]]
+    opening = "um" if tree.content.conjunction == "in order to" else ""
+    words = [opening, *words, last.core, inner.verb.german.infinitive_with_zu, last.relative]
+    return f", {' '.join(word for word in words if word)},"
+
+
+def _fields(tree: Clause, *, front: Slot, order: Order) -> list[Phrase]:
+    """Return what follows the finite verb of a main clause, or opens a subordinate one, subject included."""
+    middle = _middle(tree, front=front, is_command=order == "command")
+    if order == "elided" or (front == "subject" and order in ("second", "last")):
+        return middle
+    if order == "command":
+        return [Phrase("Sie"), *middle] if person_of(tree.subject) == 5 else middle
+    subject = phrase(tree.subject, "nominative")
+    if tree.verb.german.reflexive and not isinstance(tree.subject, Pronoun):
+        return [middle[0], subject, *middle[1:]]  # heute freut sich der Mann
+    return [subject, *middle]
+
+
+def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
+    accusative, negation, predicate = _negated(tree)
+    dative = None if front == "dative" else tree.dative
+    accusative = None if front == "accusative" else accusative
+    early: list[Phrase] = []
+    if reflexive := tree.verb.german.reflexive:
+        early.append(Phrase(_REFLEXIVE[reflexive][person_of(tree.subject)]))
+    if isinstance(accusative, Pronoun):
+        early.append(phrase(accusative, "accusative"))
+        accusative = None
+    if isinstance(dative, Pronoun):
+        early.append(phrase(dative, "dative"))
+        dative = None
+    if is_command:
+        early.append(Phrase("bitte"))
+    if dative is not None and _is_definite(dative):
+        early.append(phrase(dative, "dative"))
+        dative = None
+    if isinstance(accusative, Name):
+        early.append(phrase(accusative, "accusative"))
+        accusative = None
+    dative_field = [] if dative is None else [phrase(dative, "dative")]
+    accusative_field = [] if accusative is None else [phrase(accusative, "accusative")]
+    times = _times(tree, front=front)
+    late = [Phrase(word) for word in (*negation, "gern" if tree.modal is LIKE_TO else "") if word]
+    if tree.frequency is not None:
+        (late if tree.frequency.german in _LATE else times).append(Phrase(tree.frequency.german))
+    manner = [] if tree.manner is None else [Phrase(tree.manner.german)]
+    if late and _is_definite(accusative):
+        objects = [*dative_field, *accusative_field, *times, *late, *manner]
+    elif late:
+        objects = [*dative_field, *times, *late, *manner, *accusative_field]
+    else:
+        objects = [*times, *dative_field, *manner, *accusative_field]
+    return [*early, *objects, *_closing(tree, predicate, front=front)]
+
+
+def _times(tree: Clause, *, front: Slot) -> list[Phrase]:
+    times = [] if tree.time is None or front == "time" else [Phrase(tree.time.german)]
+    if tree.tense == "progressive":
+        times.append(Phrase("gerade"))
+    return times
+
+
+def _closing(tree: Clause, said: Predicate | None, *, front: Slot) -> list[Phrase]:
+    """Return prepositional object, predicate and place, which stand nearest to the end."""
+    fields = []
+    if tree.oblique is not None and front != "oblique":
+        fields.append(place(tree.oblique))
+    if said is not None:
+        fields.append(predicate(said))
+    if tree.place is not None and front != "place":
+        fields.append(place(tree.place) if isinstance(tree.place, Place) else Phrase(tree.place.german))
+    return fields
+
+
+def _negated(tree: Clause) -> tuple[Nominal | None, tuple[str, ...], Predicate | None]:
+    """Return the accusative, the negation and the predicate: "not a" is kein, any other "not" is nicht."""
+    accusative, said = tree.accusative, tree.predicate
+    if tree.negation in ("", "never"):
+        return accusative, ("nie",) if tree.negation else (), said
+    yet = "noch" if tree.negation == "not yet" else ""
+    if isinstance(accusative, NounPhrase) and accusative.determiner in (A, BARE):
+        return accusative._replace(determiner=NO), (yet,), said
+    if said is not None and said.nominal is not None and said.nominal.determiner in (A, A_BARE):
+        return accusative, (yet,), said._replace(nominal=said.nominal._replace(determiner=NO))
+    return accusative, (yet, "nicht"), said
+
+
+def _is_definite(tree: Nominal | None) -> bool:
+    if isinstance(tree, NounPhrase):
+        return tree.determiner.is_definite
+    return tree is not None
+
+
+def _slot(tree: Clause, name: Slot) -> Phrase:
+    if name == "subject":
+        return phrase(tree.subject, "nominative")
+    if name == "time":
+        return Phrase(tree.time.german if tree.time is not None else "")
+    if name in ("oblique", "place"):
+        filled = tree.oblique if name == "oblique" else tree.place
+        return place(filled) if isinstance(filled, Place) else Phrase(filled.german if filled is not None else "")
+    if name == "accusative":
+        return phrase(tree.accusative, "accusative") if tree.accusative is not None else Phrase("")
+    return phrase(tree.dative, "dative") if tree.dative is not None else Phrase("")
+
+
+def verb_group(tree: Clause, *, is_question: bool = False) -> Verbs:
+    """Return the finite verb and what stands at the end of the clause."""
+    person, verb = person_of(tree.subject), tree.verb.german
+    if tree.modal is not None and tree.modal is not LIKE_TO:
+        forms = tree.modal.past if tree.tense == "past" else tree.modal.present
+        return Verbs(forms[person], verb.full_infinitive)
+    if tree.is_passive:
+        return _passive(tree, person)
+    tense = tree.tense
+    if tense == "past" and "state" not in tree.verb.flags and (is_question or _is_of_the_talk(tree.subject)):
+        tense = "perfect"
+    if tense == "future":
+        return Verbs(WERDEN.present[person], verb.full_infinitive)
+    if tense in ("perfect", "pluperfect"):
+        auxiliary = HABEN if verb.auxiliary == "haben" else SEIN
+        forms = auxiliary.present if tense == "perfect" else auxiliary.past
+        return Verbs(forms[person], verb.participle)
+    simple: Forms = verb.past if tense == "past" else verb.present
+    return Verbs(simple[person], prefix=verb.prefix)
+
+
+def _passive(tree: Clause, person: int) -> Verbs:
+    participle = tree.verb.german.participle
+    if tree.tense == "perfect":
+        return Verbs(SEIN.present[person], f"{participle} worden")
+    if tree.tense == "future":
+        return Verbs(WERDEN.present[person], f"{participle} werden")
+    return Verbs((WERDEN.past if tree.tense == "past" else WERDEN.present)[person], participle)
+
+
+def _command_verbs(tree: Clause) -> Verbs:
+    return Verbs(tree.verb.german.imperative(person_of(tree.subject)), prefix=tree.verb.german.prefix)
+
+
+def _is_of_the_talk(subject: Nominal) -> bool:
+    return isinstance(subject, Pronoun) and subject.english in ("I", "we", "you")
+
+
+def person_of(subject: Nominal) -> int:
+    """Return the number of the person: ich, du, er, wir, ihr, sie."""
+    if isinstance(subject, Pronoun):
+        return subject.person
+    if isinstance(subject, RelativePronoun):
+        return 5 if subject.agreement == "p" else 2
+    return 5 if subject.is_plural else 2
+
+
+def phrase(tree: Nominal, case: Case) -> Phrase:
+    """Return a noun phrase, pronoun or name in its case, its relative clause apart."""
+    if isinstance(tree, Name):
+        return Phrase(tree.german)
+    if isinstance(tree, Pronoun):
+        return Phrase(tree.german[("nominative", "accusative", "dative").index(case)])
+    if isinstance(tree, RelativePronoun):
+        if case == "dative" and tree.agreement == "p":
+            return Phrase("denen")
+        return Phrase(ENDINGS["definite", case, tree.agreement])
+    if tree.relative is None:
+        return Phrase(noun_phrase(tree, case))
+    if isinstance(tree.relative, Hint):
+        inner = _subordinate(tree.relative)
+    else:
+        inner = clause(tree.relative, order="last", front=relative_slot(tree.relative))
+    return Phrase(noun_phrase(tree, case), f", {inner},")
+
+
+def place(tree: Place) -> Phrase:
+    """Return a preposition with its noun phrase in the case that it governs."""
+    inner = phrase(tree.nominal, tree.preposition.case)
+    return Phrase(after_preposition(tree, inner.core), inner.relative)
+
+
+def predicate(tree: Predicate) -> Phrase:
+    """Return what is said with sein."""
+    if tree.phrase is not None:
+        return Phrase(tree.phrase.german)
+    if tree.nominal is not None:
+        return phrase(tree.nominal, "nominative")
+    assert tree.adjective is not None, "a predicate has an adjective, a noun phrase or a phrase"
+    if tree.than is None:
+        return Phrase(tree.adjective.german)
+    than = phrase(tree.than, "nominative")
+    if tree.degree == "equal":
+        return Phrase(f"so {tree.adjective.german} wie {than.core}", than.relative)
+    return Phrase(f"{tree.adjective.german_comparative} als {than.core}", than.relative)

@@ -1,0 +1,231 @@
+"""Noun phrases, names and pronouns that make sense: who acts, on what, and how it is referred to."""
+
+from transduce.demo.lexicon import Adjective, Noun
+from transduce.demo.numerals import english_number, german_number
+from transduce.demo.tree import (
+    ALL,
+    BARE,
+    EVERY,
+    HE,
+    IT,
+    MANY,
+    SHE,
+    SOME,
+    THE,
+    THEY,
+    THIS,
+    WE,
+    A,
+    Determiner,
+    I,
+    Name,
+    Nominal,
+    NounPhrase,
+    Place,
+    Pronoun,
+)
+from transduce.demo.world import World
+
+PRONOUNS = (I, I, HE, HE, SHE, SHE, WE, THEY)
+_PEOPLE = frozenset({"person", "adult", "young"})
+_OWNED = frozenset({"clothes", "small", "vehicle", "kin", "pet", "device", "carried", "home"})
+_SINGULAR = (THE, THE, THE, THE, THE, A, A, A, THIS)
+_PLURAL = (THE, THE, THE, BARE, BARE, MANY, SOME, THIS, ALL)
+
+
+def person(world: World, *, with_pronouns: bool = True) -> Nominal:
+    """Return somebody: a pronoun, a name or a noun phrase."""
+    draw = world.chance.below(100)
+    if with_pronouns and draw < 27:
+        return world.chance.one(PRONOUNS)
+    if draw < 50:
+        return name(world)
+    if draw < 54:
+        return names(world)
+    return noun_phrase(world, world.noun("person"))
+
+
+def plain_person(world: World) -> Nominal:
+    """Return somebody whose sex no pronoun needs to tell."""
+    while True:
+        found = person(world, with_pronouns=False)
+        if not isinstance(found, NounPhrase) or "role" not in found.noun.classes:
+            return found
+
+
+def name(world: World) -> Name:
+    """Return a person by first name."""
+    word = world.word("name")
+    return Name(word.english, word.german, is_plural=False, is_female="she" in word.flags)
+
+
+def names(world: World) -> Name:
+    """Return two people by first name."""
+    first, second = name(world), name(world)
+    while second.english == first.english:
+        second = name(world)
+    return Name(f"{first.english} and {second.english}", f"{first.german} und {second.german}", True, False)
+
+
+def subject(world: World, classes: tuple[str, ...]) -> Nominal:
+    """Return somebody or something of these classes to be a subject."""
+    if not _PEOPLE.isdisjoint(classes) and (len(classes) == 1 or world.chance.holds(0.7)):
+        if world.chance.holds(0.6):
+            return person(world)
+        return noun_phrase(world, world.noun(classes[0]))
+    return noun_phrase(world, world.noun(*classes))
+
+
+def noun_phrase(
+    world: World, noun: Noun, *, owner: Pronoun | None = None, is_simple: bool = False, is_plural: bool | None = None
+) -> NounPhrase:
+    """Return a phrase around `noun`; a simple one has an article that negation and questions go well with."""
+    chance = world.chance
+    if is_plural is None:
+        is_plural = bool(noun.german_plural) and chance.holds(0.12 if is_simple else 0.22)
+    determiner = _determiner(world, noun, is_plural=is_plural, is_simple=is_simple, owner=owner)
+    adjectives = attributes(world, noun) if chance.holds(0.3) else ()
+    whole = None
+    if determiner is THE:
+        whole = _whole(world, noun)
+    return NounPhrase(noun, determiner, is_plural, adjectives, whole)
+
+
+def _whole(world: World, noun: Noun) -> NounPhrase | None:
+    """Return what the noun is part of, or to whom it belongs: the roof of the house, the woman's umbrella."""
+    if noun.whole and world.chance.holds(0.75):
+        return NounPhrase(world.noun(*noun.whole))
+    if not noun.whole and not _OWNED.isdisjoint(noun.classes) and world.chance.holds(0.07):
+        owner = world.noun("man", "woman", "boy", "girl", "kin")
+        return NounPhrase(owner, world.chance.one((I, WE)).possessive if "kin" in owner.classes else THE)
+    return None
+
+
+def attributes(world: World, noun: Noun) -> tuple[Adjective, ...]:
+    """Return one adjective that fits the noun, seldom two, in their order."""
+    fitting = world.lexicon.fitting[noun.key]
+    if not fitting:
+        return ()
+    first = world.chance.one(fitting)
+    if world.chance.holds(0.9):
+        return (first,)
+    second = world.chance.one(fitting)
+    if second.rank == first.rank or second.scale == first.scale:
+        return (first,)
+    return (first, second) if first.rank < second.rank else (second, first)
+
+
+def _determiner(world: World, noun: Noun, *, is_plural: bool, is_simple: bool, owner: Pronoun | None) -> Determiner:
+    chance, classes = world.chance, noun.classes
+    if "sky.one" in classes or "sea" in classes:
+        return THE
+    if not _OWNED.isdisjoint(classes):
+        if owner is not None and chance.holds(0.3):
+            return owner.possessive
+        if chance.holds(0.06):
+            return _named_owner(world)
+    if "kin" in classes and (is_plural or chance.holds(0.85)):
+        return chance.one((I, I, WE)).possessive
+    if "mass" in classes:
+        is_bare = not classes.isdisjoint({"language", "game"}) or chance.holds(0.6)
+        return BARE if is_bare else THE
+    if is_simple:
+        return chance.one((THE, BARE) if is_plural else (THE, THE, A))
+    if is_plural:
+        return _count(world, noun) if chance.holds(0.2) else chance.one(_PLURAL)
+    if chance.holds(0.04) and "role" in classes:
+        return EVERY
+    return chance.one(_SINGULAR)
+
+
+def _named_owner(world: World) -> Determiner:
+    owner = name(world)
+    while owner.german[-1] in "sxz":  # these would need an apostrophe
+        owner = name(world)
+    return Determiner(f"{owner.english}'s", f"{owner.english}'s", f"{owner.german}s", "")
+
+
+def _count(world: World, noun: Noun) -> Determiner:
+    few = "person" in noun.classes or world.chance.holds(0.6)
+    return number(world.chance.between(2, 12 if few else 99))
+
+
+def number(value: int) -> Determiner:
+    """Return a number as a determiner: twenty-three apples."""
+    return Determiner("", english_number(value), german_number(value), "", is_definite=False)
+
+
+def other_person(world: World, actor: Nominal, classes: tuple[str, ...], *, is_simple: bool = False) -> Nominal:
+    """Return somebody for `actor` to deal with, so that a later "she" or "her" can only mean the actor."""
+    chance = world.chance
+    hides_sex = isinstance(actor, NounPhrase) and "role" in actor.noun.classes and not actor.is_plural
+    if "person" in classes and chance.holds(0.25):
+        found = name(world)
+        if not (isinstance(actor, Name) and found.english in actor.english) and not (hides_sex and found.is_female):
+            return found
+    if "person" in classes and isinstance(actor, Name | Pronoun) and chance.holds(0.25):
+        return chance.one([p for p in PRONOUNS if isinstance(actor, Name) or _may_meet(actor, p)])
+    noun = different_noun(world, actor, classes)
+    confuses = "role" in noun.classes and (hides_sex or _may_be_she(actor))
+    confuses = confuses or (hides_sex and "she" in noun.classes)
+    return noun_phrase(world, noun, is_simple=is_simple, is_plural=True if confuses else None)
+
+
+def different_noun(world: World, actor: Nominal, classes: tuple[str, ...]) -> Noun:
+    """Return a noun of these classes, another one than the actor's where there is one."""
+    noun = world.noun(*classes)
+    if isinstance(actor, NounPhrase) and noun.english == actor.noun.english:
+        others = [other for other in world.nouns(*classes) if other.english != noun.english]
+        return world.chance.one(others) if others else noun
+    return noun
+
+
+def _may_meet(actor: Pronoun, other: Pronoun) -> bool:
+    """Two pronouns of one person would need a reflexive: I see me."""
+    return actor.english != other.english and {actor.english, other.english} != {"I", "we"}
+
+
+def _may_be_she(tree: Nominal) -> bool:
+    if isinstance(tree, Name):
+        return tree.is_female
+    if isinstance(tree, NounPhrase):
+        return not tree.is_plural and not tree.noun.classes.isdisjoint({"she", "role"})
+    return tree is SHE
+
+
+def referred(world: World, tree: Nominal) -> tuple[Nominal, Pronoun | None]:
+    """Return the nominal and its pronoun; a teacher becomes Lehrer or Lehrerin here, as the pronoun will tell."""
+    if isinstance(tree, Pronoun):
+        return tree, tree
+    if isinstance(tree, Name):
+        return tree, THEY if tree.is_plural else SHE if tree.is_female else HE
+    if not isinstance(tree, NounPhrase) or tree.determiner is EVERY:
+        return tree, None
+    if tree.is_plural:
+        return tree, THEY
+    classes = tree.noun.classes
+    if "role" in classes:
+        if world.chance.holds(0.5):
+            return tree._replace(noun=world.lexicon.nouns[tree.noun.key + ".f"]), SHE
+        return tree._replace(noun=tree.noun._replace(classes=classes - {"role"})), HE
+    if "she" in classes or "he" in classes:
+        return tree, SHE if "she" in classes else HE
+    if "person" in classes or "infant" in classes:
+        return tree, None
+    return tree, IT[tree.noun.gender]
+
+
+def definite(tree: Nominal, *, determiner: Determiner = THE) -> Nominal:
+    """Return the same with a definite determiner, if it has an indefinite one."""
+    if isinstance(tree, NounPhrase) and not tree.determiner.is_definite:
+        return tree._replace(determiner=determiner)
+    return tree
+
+
+def location(world: World, noun: Noun, *, moving: bool = False) -> Place:
+    """Return the noun as a place, or as a goal."""
+    preposition = noun.goal if moving else noun.location
+    assert preposition is not None, f"{noun.key} is no place"
+    determiner = THE if world.chance.holds(0.85) else world.chance.one((THIS, A))
+    adjectives = attributes(world, noun) if world.chance.holds(0.15) else ()
+    return Place(preposition, NounPhrase(noun, determiner, adjectives=adjectives))

@@ -1,0 +1,190 @@
+"""The trees that both languages read: noun phrases, clauses and sentences, with what is meant and not how it is said.
+
+One tree becomes an English and a German sentence (`english.py`, `german.py`). It holds whatever either of them needs
+to agree: gender is the noun's, number and determiner the phrase's, person the pronoun's, case follows from the slot
+of the clause in which a phrase stands.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from transduce.demo.german_verbs import Modal
+from transduce.demo.lexicon import Adjective, Clue, Noun, Preposition, Verb, Word
+
+Case = Literal["nominative", "accusative", "dative", "genitive"]
+Tense = Literal["present", "progressive", "past", "perfect", "pluperfect", "future"]
+Negation = Literal["", "not", "not yet", "never"]
+Slot = Literal["subject", "accusative", "dative", "oblique", "place", "time", ""]
+Declension = Literal["weak", "mixed", "strong"]
+
+
+class Determiner(NamedTuple):
+    """An article or what stands in its place, and how German declines it and the adjectives after it.
+
+    `pattern`: "der" and "ein" inflect like these articles, "viel" like der without being one, "" not at all.
+    """
+
+    english: str
+    english_plural: str
+    german: str
+    pattern: Literal["definite", "der", "ein", "viel", ""]
+    is_definite: bool = True
+
+    @property
+    def declension(self) -> Declension:
+        """The set of endings that an adjective takes after it."""
+        if self.pattern in ("definite", "der"):
+            return "weak"
+        return "mixed" if self.pattern == "ein" else "strong"
+
+
+THE = Determiner("the", "the", "d", "definite")
+THE_BARE = Determiner("the", "the", "", "")  # she plays the piano: sie spielt Klavier
+A = Determiner("a", "", "ein", "ein", is_definite=False)
+A_BARE = Determiner("a", "", "", "", is_definite=False)  # she is a doctor: sie ist Ärztin
+NO = Determiner("no", "no", "kein", "ein", is_definite=False)
+BARE = Determiner("", "", "", "", is_definite=False)
+THIS = Determiner("this", "these", "dies", "der")
+EVERY = Determiner("every", "", "jed", "der", is_definite=False)
+WHICH = Determiner("which", "which", "welch", "der")
+ALL = Determiner("", "all", "all", "der")
+MANY = Determiner("", "many", "viel", "viel", is_definite=False)
+SOME = Determiner("", "some", "einig", "viel", is_definite=False)
+HOW_MANY = Determiner("", "how many", "wie viel", "viel", is_definite=False)
+
+
+class Pronoun(NamedTuple):
+    """A personal pronoun. `person` counts ich, du, er, wir, ihr, sie; `agreement` the English I, he, they."""
+
+    english: str
+    english_object: str
+    german: tuple[str, str, str]  # nominative, accusative, dative
+    person: int
+    agreement: Literal[0, 1, 2]
+    possessive: Determiner
+
+
+def _possessive(english: str, german: str) -> Determiner:
+    return Determiner(english, english, german, "ein")
+
+
+I = Pronoun("I", "me", ("ich", "mich", "mir"), 0, 0, _possessive("my", "mein"))  # noqa: E741 - it is the word
+DU = Pronoun("you", "you", ("du", "dich", "dir"), 1, 2, _possessive("your", "dein"))
+HE = Pronoun("he", "him", ("er", "ihn", "ihm"), 2, 1, _possessive("his", "sein"))
+SHE = Pronoun("she", "her", ("sie", "sie", "ihr"), 2, 1, _possessive("her", "ihr"))
+WE = Pronoun("we", "us", ("wir", "uns", "uns"), 3, 2, _possessive("our", "unser"))
+IHR = Pronoun("you", "you", ("ihr", "euch", "euch"), 4, 2, _possessive("your", "euer"))
+THEY = Pronoun("they", "them", ("sie", "sie", "ihnen"), 5, 2, _possessive("their", "ihr"))
+SIE = Pronoun("you", "you", ("Sie", "Sie", "Ihnen"), 5, 2, _possessive("your", "Ihr"))
+IT = {  # by the gender of the noun that "it" stands for
+    "m": Pronoun("it", "it", ("er", "ihn", "ihm"), 2, 1, _possessive("its", "sein")),
+    "f": Pronoun("it", "it", ("sie", "sie", "ihr"), 2, 1, _possessive("its", "ihr")),
+    "n": Pronoun("it", "it", ("es", "es", "ihm"), 2, 1, _possessive("its", "sein")),
+}
+ES = IT["n"]
+WHO = Pronoun("who", "who", ("wer", "wen", "wem"), 2, 1, BARE)
+WHAT = Pronoun("what", "what", ("was", "was", "was"), 2, 1, BARE)
+NOBODY = Pronoun("nobody", "nobody", ("niemand", "niemanden", "niemandem"), 2, 1, BARE)
+
+
+class Name(NamedTuple):
+    """One or more people by name: Anna, Anna and Paul, Mr Weber."""
+
+    english: str
+    german: str
+    is_plural: bool
+    is_female: bool
+
+
+class RelativePronoun(NamedTuple):
+    """The pronoun of a relative clause, which agrees with its antecedent: who, whom, that; der, den, dem."""
+
+    agreement: Literal["m", "f", "n", "p"]
+    is_person: bool
+
+
+class NounPhrase(NamedTuple):
+    """A noun with all that agrees with it."""
+
+    noun: Noun
+    determiner: Determiner = THE
+    is_plural: bool = False
+    adjectives: tuple[Adjective, ...] = ()
+    owner: "NounPhrase | None" = None
+    place: "Place | None" = None
+    relative: "Clause | Hint | None" = None
+
+    @property
+    def agreement(self) -> Literal["m", "f", "n", "p"]:
+        """Gender in the singular; the plural has none."""
+        return "p" if self.is_plural else self.noun.gender
+
+
+Nominal: TypeAlias = NounPhrase | Pronoun | Name | RelativePronoun
+
+
+class Place(NamedTuple):
+    """A preposition with its noun phrase: where, whither, or the object of a verb."""
+
+    preposition: Preposition
+    nominal: Nominal
+
+
+class Predicate(NamedTuple):
+    """What is said with "to be": an adjective, perhaps compared, a noun phrase, or a measure."""
+
+    adjective: Adjective | None = None
+    degree: Literal["positive", "comparative", "equal"] = "positive"
+    than: Nominal | None = None
+    nominal: NounPhrase | None = None
+    phrase: Word | None = None
+
+
+class Hint(NamedTuple):
+    """A predicate from the lexicon's clues, which tells the sense of its ambiguous subject."""
+
+    subject: Nominal
+    clue: Clue
+    is_past: bool
+
+
+class Content(NamedTuple):
+    """What is said, known or tried: a clause after "that" or "whether", or an infinitive, bare or of purpose."""
+
+    conjunction: Literal["that", "whether", "to", "in order to"]
+    clause: "Clause | Hint"
+
+
+class Clause(NamedTuple):
+    """One verb with everything that belongs to it, by slots; word order is up to each language."""
+
+    subject: Nominal
+    verb: Verb
+    tense: Tense = "present"
+    modal: Modal | None = None
+    is_passive: bool = False
+    negation: Negation = ""
+    accusative: Nominal | None = None
+    dative: Nominal | None = None
+    oblique: Place | None = None
+    predicate: Predicate | None = None
+    time: Word | None = None
+    frequency: Word | None = None
+    manner: Word | None = None
+    place: Place | Word | None = None
+    content: Content | None = None
+
+
+class Sentence(NamedTuple):
+    """One or two clauses with how they are joined and what stands in front."""
+
+    kind: Literal["statement", "question", "command", "existence"]
+    main: Clause | Hint
+    front: Slot = "subject"
+    conjunction: Word | None = None
+    subordinate: Clause | Hint | None = None
+    subordinate_is_first: bool = False
+    joined: Clause | Hint | None = None  # a second main clause, after `joint`
+    joint: Literal["but", "and", "."] = "."
+    joined_keeps_subject: bool = True
+    addressee: Name | None = None
+    addressee_is_first: bool = True
