@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from transduce.cli.attention import attention
 from transduce.cli.average import average
 from transduce.cli.compare import compare
 from transduce.cli.describe import describe
@@ -44,6 +45,7 @@ app.command()(translate)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(likelihood)
+app.command()(attention)
 app.command()(settings)
 app.command()(describe)
 app.command()(system)

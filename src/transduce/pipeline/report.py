@@ -76,7 +76,7 @@ def _curves(metrics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         chart("Loss per token", ("training", "train", "nll"), ("validation", "valid", "loss"), clip=True),
         chart("Perplexity", ("training", "train", "perplexity"), ("validation", "valid", "perplexity"), clip=True),
-        chart("Validation BLEU (greedy)", ("BLEU", "valid", "bleu"), zero=True),
+        {**chart("Validation BLEU (greedy)", ("BLEU", "valid", "bleu"), zero=True), "least": 10},
         chart("Learning rate", ("rate", "train", "learning_rate"), zero=True),
         chart("Target tokens per second", ("tokens per second", "train", "tokens_per_second"), zero=True),
         chart("Gradient norm", ("norm", "train", "gradient_norm"), clip=True, zero=True),

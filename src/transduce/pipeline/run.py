@@ -35,7 +35,7 @@ from transduce.pipeline.report import append_samples, write_report
 from transduce.pipeline.validation import Validator
 from transduce.progress import Progress
 from transduce.training.arithmetic import Arithmetic
-from transduce.training.averaging import Averaged, average_last
+from transduce.training.averaging import average_last
 from transduce.training.batches import TrainingBatches
 from transduce.training.distributed import World, join_world
 from transduce.training.randomness import mixed_seed
@@ -164,7 +164,7 @@ class Run:
     def _finish(self, outcome: Outcome) -> Finished:
         """Average the last checkpoints (6.1); keep the average unless the best single checkpoint is better."""
         averaged = average_last(self.folder, last=self.experiment.training.average_last)
-        validation = self._validate_with(averaged)
+        validation = self._validate_with(averaged.weights)
         best = outcome.progress.best
         steps = averaged.steps
         if validation is None or best is None or _at_least_as_good(validation, best.measure, best.value):
@@ -176,17 +176,18 @@ class Run:
                 f"{best.step:,} ({best.measure} {best.value:.4g}), so model/ stays that checkpoint."
             )
             steps = (best.step,)
+            validation = self._validate_with(load_model(self.folder / "model").parameters)
         report = self.folder / "report.html"
         if self.world.is_main:
             report = self._write_report(f"finished: {outcome.ending.value}", outcome.progress, validation)
         return Finished(outcome, self.folder / "model", report, validation, steps)
 
-    def _validate_with(self, averaged: Averaged) -> Validation | None:
+    def _validate_with(self, weights: Mapping[str, Tensor]) -> Validation | None:
         if self.validator is None:
             return None
         own = dict(self.network.named_parameters())
         with torch.no_grad():
-            for name, tensor in averaged.weights.items():
+            for name, tensor in weights.items():
                 own[name].copy_(tensor)
         return self.validator()
 
@@ -288,7 +289,7 @@ def _validation_line(validated: Validated) -> str:
     best = " (best so far)" if validated.is_best else ""
     line = f"step {progress.step:,}: perplexity {validation.perplexity:.2f}{bleu}{best}"
     if validation.samples:
-        sample = validation.samples[progress.step // 1 % len(validation.samples)]
+        sample = validation.samples[0]
         line += f"\n  {sample.source}\n  → {sample.translation}"
     return line
 

@@ -19,7 +19,8 @@ from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
-from transduce.errors import ConfigError, ModelError
+from transduce.errors import ConfigError, DataError, ModelError
+from transduce.inspection.report import AttentionReport, inspect
 from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model_directory import Languages, ModelDirectory, find_model, load_model
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
@@ -158,6 +159,25 @@ class Translator:
                 pieces = tuple(self.tokenizer.piece(token) for token in ids)
                 results[sentence.text] = Likelihood(pieces, tuple(row[: len(ids)]))
         return [results[number] for number in range(len(pairs))]
+
+    def attention(self, text: str, *, target: str | None = None, **options: Any) -> AttentionReport:  # noqa: ANN401
+        """Return what every head did for a sentence and its translation: search's own, or the `target` forced.
+
+        The weights come from one teacher-forced pass of the float32 network over the finished translation.
+        """
+        network = self.models[0].transformer()
+        protected, source = self._encode(text)
+        if len(source) > self.longest_sentence:
+            raise DataError(
+                f"The sentence has {len(source):,} pieces and this model has seen at most {self.longest_sentence:,}. "
+                "Look at one sentence at a time."
+            )
+        if target is not None:
+            tokens = self._encode(target)[1]
+        else:
+            tokens = search(self.stepper, pad_rows([source]), self.configure(**options))[0][0].tokens
+        written = target if target is not None else restore(self.tokenizer.decode(tokens), protected.originals)
+        return inspect(network, self.tokenizer, list(source), list(tokens), texts=(text, written))
 
     def _decoding_of_the_model(self) -> DecodingConfig:
         try:

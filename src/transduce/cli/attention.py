@@ -1,0 +1,28 @@
+"""`transduce attention`: look at what every head did."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def attention(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, a run, or a bundled model's name.")],
+    text: Annotated[str, typer.Argument(help="One sentence to translate and look into.")],
+    target: Annotated[str | None, typer.Option(help="Look at this translation instead of the model's own.")] = None,
+    output: Annotated[Path, typer.Option(help="The page to write; it opens from disk and asks for nothing.")] = Path(
+        "attention.html"
+    ),
+    json_output: Annotated[bool, typer.Option("--json", help="Write the weights as JSON to stdout instead.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
+) -> None:
+    """Show encoder, decoder and cross-attention of every layer and head for one sentence and its translation."""
+    from transduce.files import write_atomically
+    from transduce.translator import Translator
+
+    report = Translator.load(model, threads=threads).attention(text, target=target)
+    if json_output:
+        typer.echo(report.to_json())
+        return
+    write_atomically(output, report.to_html())
+    typer.echo(f"{report.target_text}\nwrote {output}: open it in a browser")
