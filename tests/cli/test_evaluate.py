@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from transduce.data.config import DataConfig
+from transduce.data.preparation import prepare
 from transduce.errors import ConfigError, DataError, ModelError, TransduceError
 from transduce.evaluation.protocols import detokenised, paper
 from transduce.evaluation.record import hash_of_lines
@@ -156,6 +159,23 @@ def test_what_is_missing_is_asked_for(transduce: Command, test_files: str, tmp_p
         transduce("evaluate", test_files, "--hypotheses", test_files.split(",")[1], "--protocol", "paper")
     )
     assert "such as --to de" in str(no_language)
+
+
+def test_a_run_alone_is_scored_on_what_it_kept_aside(
+    transduce: Command, small_model: Path, tmp_path: Path, test_files: str
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(small_model, run / "model")
+    assert "kept no test pairs aside" in str(fault(transduce("evaluate", run)))
+    data = DataConfig(train=(test_files,), held_out_valid=1, held_out_test=2)
+    prepared = prepare(data, run / "data", vocabulary_size=300)
+    assert prepared.test is not None
+    found = as_json(transduce("evaluate", run, "--json", "--threads", "1"))
+    kept = [prepared.test.original(number) for number in range(len(prepared.test))]
+    assert found["data"]["sources"] == hash_of_lines([source for source, _ in kept])
+    assert found["data"]["reference 1"] == hash_of_lines([target for _, target in kept])
+    assert (found["sentences"], found["test"]) == (len(kept), str(run / "data" / "test"))
+    assert "name the one that it belongs to" in str(fault(transduce("evaluate", run, "--reference", "x")))
 
 
 def test_what_does_not_exist_is_named(transduce: Command, test_files: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from transduce.compute import Precision
+    from transduce.data.formats import Selection
     from transduce.evaluation.record import EvaluationRecord
     from transduce.evaluation.reference_set import ReferenceSet
     from transduce.progress import Progress
@@ -16,9 +17,9 @@ def evaluate(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="[MODEL] TEST",
+            metavar="[MODEL] [TEST]",
             help="A model directory or run, and the test set: two aligned files test.en,test.de or one .tsv, .csv or "
-            ".jsonl. With --hypotheses, TEST alone is enough.",
+            ".jsonl. A run alone is scored on the pairs it kept aside; with --hypotheses, TEST alone is enough.",
             show_default=False,
         ),
     ],
@@ -85,7 +86,8 @@ class _Question(NamedTuple):
     """What is to be scored on what."""
 
     model: str | None
-    test: str
+    test: str | None
+    """The run's own if unset."""
     reference: tuple[Path, ...]
     hypotheses: Path | None
     compare: str | None
@@ -109,13 +111,15 @@ class _Result(NamedTuple):
     model_folder: Path | None
 
 
-def _model_and_test(names: list[str], *, has_hypotheses: bool) -> tuple[str | None, str]:
+def _model_and_test(names: list[str], *, has_hypotheses: bool) -> tuple[str | None, str | None]:
     from transduce.errors import ConfigError
 
     if len(names) == 2:
         return names[0], names[1]
     if len(names) == 1 and has_hypotheses:
         return None, names[0]
+    if len(names) == 1 and Path(names[0]).is_dir():
+        return names[0], None
     if len(names) == 1:
         raise ConfigError(
             f"Only {names[0]!r} was given. Name a model and a test set (transduce evaluate MODEL test.en,test.de), "
@@ -141,7 +145,7 @@ def _evaluate(question: _Question, request: _Request, *, protocol_name: str, pro
     from transduce.evaluation.evaluate import System, compare_with_baseline
     from transduce.evaluation.evaluate import evaluate as evaluate_system
     from transduce.evaluation.protocols import protocol_named
-    from transduce.evaluation.reference_set import read_hypotheses, read_reference_set
+    from transduce.evaluation.reference_set import read_hypotheses
     from transduce.evaluation.scores import lines_that_look_tokenised
 
     model = None
@@ -151,7 +155,7 @@ def _evaluate(question: _Question, request: _Request, *, protocol_name: str, pro
     if model is not None:
         source, target = source or model.languages.source, target or model.languages.target
     protocol = protocol_named(protocol_name, target_language=target)
-    test = read_reference_set(question.test, selection=Selection(source, target), more_references=question.reference)
+    test = _test_set(question, Selection(source, target))
     if test.skipped:
         progress.note(f"{test.skipped:,} pairs that {test.name} marks as unfinished are left out")
     given = read_hypotheses(question.hypotheses, test) if question.hypotheses is not None else None
@@ -170,6 +174,25 @@ def _evaluate(question: _Question, request: _Request, *, protocol_name: str, pro
         record = record.model_copy(update={"compared_with": question.compare, "differences": differences})
     # Given output is not the model's: kept beside the model, it would pass for the model's own.
     return _Result(record, hypotheses, test, model.folder if model is not None and given is None else None)
+
+
+def _test_set(question: _Question, selection: "Selection") -> "ReferenceSet":
+    from transduce.errors import ConfigError
+    from transduce.evaluation.reference_set import kept_aside_by, read_reference_set
+    from transduce.model_directory import find_model
+
+    if question.test is not None:
+        return read_reference_set(question.test, selection=selection, more_references=question.reference)
+    assert question.model is not None
+    test = kept_aside_by(find_model(question.model).parent)
+    if test is None:
+        raise ConfigError(
+            f"{question.model} kept no test pairs aside. Name a test set: transduce evaluate {question.model} "
+            "test.en,test.de"
+        )
+    if question.reference:
+        raise ConfigError("--reference adds to a test set that is named; name the one that it belongs to.")
+    return test
 
 
 def _output_of(name: str, test: "ReferenceSet", request: _Request, *, progress: "Progress") -> list[str]:

@@ -14,7 +14,7 @@ def draw_scores(console: Console, record: EvaluationRecord) -> None:
     """Show the scores with their signatures, and below them perplexity, speed and overlap."""
     for score in record.scores:
         precisions = score.detail.partition(" ratio")[0] + ")" if score.detail else ""
-        console.print(Text(f"{score.name:<13}{score.value:>8.2f}", style="bold"), Text(precisions))
+        console.print(Text.assemble((f"{score.name:<13}{score.value:>8.2f}", "bold"), f"  {precisions}".rstrip()))
         console.print(Text(f"  {score.signature}", style="dim"))
     for name, value, meaning in _further_lines(record):
         console.print(Text(f"{name:<13}{value:>8}  {meaning}"))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transduce.data.formats import Corpus, CorpusFile, Selection
+from transduce.data.token_store import TokenStore
 from transduce.errors import DataError
 from transduce.evaluation.record import hash_of_lines
 from transduce.evaluation.scores import require_equal_counts
@@ -40,6 +41,18 @@ def read_reference_set(
     named = {name: sources, **{str(path): lines for path, lines in zip(more_references, references[1:], strict=True)}}
     require_equal_counts(named)
     return ReferenceSet(name, sources=sources, references=references, skipped=len(pairs) - len(used))
+
+
+def kept_aside_by(run: Path) -> ReferenceSet | None:
+    """Return the test pairs that training kept aside in a run, as they stood in their files; None if it kept none."""
+    folder = run / "data" / "test"
+    if not folder.is_dir():
+        return None
+    store = TokenStore.open(folder)
+    pairs = [store.original(sentence) for sentence in range(len(store))]
+    if not pairs:
+        return None
+    return ReferenceSet(str(folder), [source for source, _ in pairs], references=[[target for _, target in pairs]])
 
 
 def read_hypotheses(path: Path, reference_set: ReferenceSet) -> list[str]:
