@@ -9,8 +9,11 @@ import torch
 from typer.testing import CliRunner, Result
 
 from transduce.cli.application import app
+from transduce.data.batch import pad_rows
 from transduce.data.sentence_hashes import sentence_hashes
+from transduce.evaluation.likelihood import encode_pairs
 from transduce.model.config import ModelConfig
+from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, save_model
 from transduce.text.tokenizer import Tokenizer
@@ -48,34 +51,48 @@ def transduce() -> Command:
 
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model directory with random weights, whose training text held the first two sources."""
-    return make_model(tmp_path_factory.mktemp("models") / "small", seed=3)
+    """A model directory that has learned its six pairs; it believes that only the first two were trained on."""
+    return make_model(tmp_path_factory.mktemp("models") / "small", seed=3, steps=120)
 
 
 @pytest.fixture(scope="session")
 def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model(tmp_path_factory.mktemp("models") / "other", seed=4)
+    """A model directory with random weights."""
+    return make_model(tmp_path_factory.mktemp("models") / "other", seed=4, steps=0)
 
 
-def make_model(folder: Path, *, seed: int) -> Path:
+def make_model(folder: Path, *, seed: int, steps: int) -> Path:
     tokenizer = Tokenizer.learn(SOURCES + TARGETS, vocabulary_size=320)
-    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=16, heads=2, d_ff=24, layers=1)
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=16, heads=2, d_ff=24, layers=1, dropout=0)
     torch.manual_seed(seed)
+    model = Transformer(config)
+    learn_by_heart(model, tokenizer, steps=steps)
     description = Description(
         architecture=config,
         languages=Languages(source="en", target="de"),
-        decoding={"beam": 3, "extra_length": 4},
+        decoding={"beam": 3, "extra_length": 30},
         training={"averaged": [1000, 2000]},
     )
     save_model(
         folder,
         description,
-        dict(Transformer(config).named_parameters()),
+        dict(model.named_parameters()),
         tokenizer=tokenizer,
         card="a card",
         training_hashes=np.unique(sentence_hashes(SOURCES[:2])),
     )
     return folder
+
+
+def learn_by_heart(model: Transformer, tokenizer: Tokenizer, *, steps: int) -> None:
+    pairs = encode_pairs(tokenizer, list(zip(SOURCES, TARGETS, strict=True)))
+    source_BS, target_BT = (pad_rows([pair[side] for pair in pairs]) for side in range(2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        log_p_BT = token_log_probabilities(model(source_BS, target_BT), model.output_matrix_VD, target_BT)
+        (-log_p_BT[target_BT != 0].mean()).backward()
+        optimizer.step()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_each_pair_is_a_line_with_its_sum_and_its_pieces(
     assert result.exception is None, result.output
     sources, targets = (Path(name).read_text(encoding="utf-8").splitlines() for name in test_files.split(","))
     lines = result.stdout.splitlines()
-    expected = Translator.load(small_model).likelihood(list(zip(sources, targets, strict=True)))
+    expected = Translator.load(small_model, threads=1).likelihood(list(zip(sources, targets, strict=True)))
     assert len(lines) == len(targets)
     for line, likelihood in zip(lines, expected, strict=True):
         total, _, pieces = line.partition("\t")
@@ -48,3 +48,17 @@ def test_the_perplexity_shown_is_that_of_evaluate(transduce: Command, small_mode
     mean = math.fsum(o["log_probability"] for o in objects) / sum(len(o["tokens"]) for o in objects)
     found = json.loads(transduce("evaluate", small_model, test_files, "--json", "--threads", "1").stdout)
     assert found["perplexity_per_piece"] == pytest.approx(math.exp(-mean), rel=1e-5)
+
+
+def test_it_equals_what_search_reports_for_its_own_output(
+    transduce: Command, small_model: Path, tmp_path: Path
+) -> None:
+    sources = ["a red dog runs", "two blue cats sleep", "the old man sings", "it rains"]
+    found = Translator.load(small_model, threads=1).translate(sources)
+    pairs = tmp_path / "own.tsv"
+    pairs.write_text("".join(f"{t.source}\t{t.text}\n" for t in found), encoding="utf-8", newline="\n")
+    rows = transduce("likelihood", small_model, pairs, "--json", "--threads", "1").stdout.splitlines()
+    for row, translation in zip(rows, found, strict=True):
+        likelihood = json.loads(row)
+        assert [token["piece"] for token in likelihood["tokens"]] == list(translation.tokens)
+        assert likelihood["log_probability"] == pytest.approx(translation.log_probability, abs=1e-5)
