@@ -7,6 +7,7 @@ import typer
 from transduce.cli.attention import attention
 from transduce.cli.average import average
 from transduce.cli.compare import compare
+from transduce.cli.demo import demo
 from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.likelihood import likelihood
@@ -39,6 +40,7 @@ def transduce(
     """Learn from parallel text, translate, score, and look inside: the whole of "Attention Is All You Need"."""
 
 
+app.command()(demo)
 app.command()(train)
 app.command()(average)
 app.command()(translate)

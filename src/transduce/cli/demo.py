@@ -1,0 +1,95 @@
+"""`transduce demo`: from nothing to a trained, scored, inspected Transformer in four minutes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from transduce.demo.demonstration import Demonstration
+
+
+def demo(
+    output: Annotated[Path, typer.Option(help="Where the demonstration lives; run it again to go on.")] = Path(
+        "runs/demo"
+    ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Half a minute, to see the stages; scores will be poor.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, another corpus and another model.")] = 1,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write scores and times as JSON to this file.")
+    ] = None,
+    corpus_folder: Annotated[
+        Path | None,
+        typer.Option("--write-corpus", metavar="DIR", help="Only write the bundled corpus to DIR, and stop."),
+    ] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="With --write-corpus: how many training pairs.")] = 60_000,
+) -> None:
+    """Train a Transformer on a bundled corpus, score it, translate with it, and look at its attention."""
+    from transduce.cli.terminal import terminal_progress
+
+    if corpus_folder is not None:
+        from transduce.demo import write_corpus
+
+        write_corpus(corpus_folder, pairs=pairs, seed=seed)
+        typer.echo(f"wrote train, valid, test, test_combinations and test_long as .tsv into {corpus_folder}")
+        return
+    from transduce.demo.demonstration import FULL, QUICK, demonstrate
+    from transduce.files import write_atomically
+    from transduce.training.interruption import stopping_on_signals
+
+    output = output.with_name(f"{output.name}-quick") if quick else output
+    with terminal_progress() as progress, stopping_on_signals() as stop:
+        try:
+            shown = demonstrate(
+                output,
+                QUICK if quick else FULL,
+                seed=seed,
+                threads=threads,
+                progress=progress,
+                stop_requested=lambda: bool(stop),
+            )
+        except KeyboardInterrupt:
+            progress.note("stopped; nothing saved is lost. Go on with the same command.")
+            raise typer.Exit(130) from None
+        if shown.was_stopped:
+            progress.note("stopped and saved. Go on with the same command.")
+            raise typer.Exit(128 + (stop.signal or 2))
+    _show(shown)
+    if json_file is not None:
+        write_atomically(json_file, shown.to_json())
+
+
+def _show(shown: "Demonstration") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from transduce.demo.demonstration import MEANINGS
+
+    console = Console()
+    table = Table(title="\nScores of the trained model", title_justify="left", box=None)
+    table.add_column("")
+    table.add_column("BLEU", justify="right")
+    table.add_column("exact", justify="right")
+    for name, score in shown.scores.items():
+        table.add_row(MEANINGS[name], f"{score['bleu']:.1f}", f"{100 * score['exact']:.1f} %")
+    console.print(table)
+    console.print("\nNew sentences:", style="bold")
+    for english, ours, reference in shown.examples:
+        mark = "" if ours == reference else f"\n  [dim](the grammar says: {reference})[/dim]"
+        console.print(f"  {english}\n  → {ours}{mark}", highlight=False)
+    times = ", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in shown.seconds.items())
+    console.print(f"\n{times}; {sum(shown.seconds.values()):.0f} s in all", highlight=False)
+    folder = shown.folder
+    console.print("\nWhere things are", style="bold")
+    for what, path in (("model", "model"), ("report", "report.html"), ("attention", "attention.html")):
+        console.print(f"  {what:10} {folder / path}", highlight=False)
+    console.print("\nNext", style="bold")
+    for line in (
+        "transduce train --train mine.tsv --from en --to de --output runs/mine",
+        f'transduce translate {folder} --text "The old dog sleeps because it is tired."',
+        f'transduce attention {folder} "The key that opens the door is small."',
+    ):
+        console.print(f"  {line}", highlight=False, soft_wrap=True)

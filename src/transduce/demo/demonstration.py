@@ -1,0 +1,166 @@
+"""The demonstration: a corpus of our own, a Transformer trained on it, its scores, its translations, its attention.
+
+Everything is what a user's own corpus would go through: the demonstration calls the same pipeline. Interrupted, it goes
+on where it stopped.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+
+from transduce.demo.corpus import Pair, corpus, write_corpus
+from transduce.files import write_atomically
+from transduce.pipeline.estimate import announcement
+from transduce.pipeline.planning import Request, choose_experiment
+from transduce.pipeline.run import Finished, opened_run
+from transduce.progress import Progress
+from transduce.training.trainer import Ending
+from transduce.translator import Translator
+
+SPLITS = {"held_out": "test", "combinations": "test_combinations", "long": "test_long"}
+MEANINGS = {
+    "held_out": "new sentences of the same kind",
+    "combinations": "words that never met in training",
+    "long": "longer than any sentence of training",
+}
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a demonstration is."""
+
+    pairs: int
+    held_out: int
+    overrides: tuple[str, ...] = ()
+
+
+FULL = Size(pairs=60_000, held_out=500)
+QUICK = Size(pairs=6_000, held_out=100, overrides=("training.time=15s", "training.validate_every=50"))
+
+
+@dataclass
+class Demonstration:
+    """What a demonstration showed: scores by split, some translations, seconds by stage, where things are."""
+
+    folder: Path
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    examples: list[tuple[str, str, str]] = field(default_factory=list)
+    """New sentences: English, our German, the grammar's German."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    was_stopped: bool = False
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Note how long a stage takes."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = round(self.seconds.get(stage, 0.0) + time.monotonic() - started, 2)
+
+    def to_json(self) -> str:
+        """Return scores and times for scripts."""
+        content: dict[str, Any] = {**self.scores, "seconds": {**self.seconds, "total": sum(self.seconds.values())}}
+        return json.dumps(content, indent=2) + "\n"
+
+
+def demonstrate(
+    folder: Path,
+    size: Size,
+    *,
+    seed: int,
+    threads: int | None,
+    progress: Progress,
+    stop_requested: Callable[[], bool],
+) -> Demonstration:
+    """Run the demonstration in `folder`, or go on with one that was interrupted."""
+    shown = Demonstration(folder)
+    with shown.timed("corpus"):
+        _write_corpus(folder / "corpus", size, seed=seed, progress=progress)
+    _train(shown, size, seed=seed, threads=threads, progress=progress, stop_requested=stop_requested)
+    if shown.was_stopped:
+        return shown
+    translator = Translator.load(folder, threads=threads)
+    with shown.timed("evaluation"):
+        for name, split in SPLITS.items():
+            shown.scores[name] = _score(translator, folder / "corpus" / f"{split}.tsv", name, progress=progress)
+    with shown.timed("translation"):
+        for english, german in corpus(pairs=1, seed=seed + 1, held_out=_SHOWN).test:
+            shown.examples.append((english, translator.translate(english).text, german))
+    with shown.timed("attention"):
+        page = translator.attention(shown.examples[0][0]).to_html()
+        write_atomically(folder / "attention.html", page)
+    return shown
+
+
+def _write_corpus(folder: Path, size: Size, *, seed: int, progress: Progress) -> None:
+    """Write the corpus unless it stands there already; the last file written vouches for the others."""
+    mark = folder / "corpus.json"
+    wanted = json.dumps({"pairs": size.pairs, "held_out": size.held_out, "seed": seed})
+    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
+        return
+    with progress.stage("generating the corpus", total=1):
+        write_corpus(folder, pairs=size.pairs, seed=seed, held_out=size.held_out)
+        write_atomically(mark, wanted)
+
+
+def _train(
+    shown: Demonstration,
+    size: Size,
+    *,
+    seed: int,
+    threads: int | None,
+    progress: Progress,
+    stop_requested: Callable[[], bool],
+) -> None:
+    files = shown.folder / "corpus"
+    sections: dict[str, dict[str, Any]] = {
+        "data": {
+            "train": [str(files / "train.tsv")],
+            "valid": [str(files / "valid.tsv")],
+            "source_language": "en",
+            "target_language": "de",
+        },
+        "training": {"seed": seed, **({"threads": threads} if threads else {})},
+    }
+    request = Request(preset="demo", overrides=size.overrides, sections=sections)
+    choice = choose_experiment(request, shown.folder, progress=progress)
+    with shown.timed("vocabulary and token store"):
+        opened = opened_run(choice, shown.folder, progress=progress)
+        run = opened.__enter__()
+    finished: Finished | None = None
+    try:
+        if not choice.goes_on:
+            for line in announcement(run):
+                progress.note(line)
+        with shown.timed("training"):
+            finished = run.train(stop_requested=stop_requested)
+    finally:
+        opened.__exit__(None, None, None)
+    shown.was_stopped = finished.outcome.ending is Ending.STOPPED
+
+
+def _score(translator: Translator, file: Path, name: str, *, progress: Progress) -> dict[str, float]:
+    pairs = _read(file)
+    config = translator.configure()
+    outputs: list[str] = []
+    with progress.stage(f"scoring: {MEANINGS[name]}", total=len(pairs), unit="sentences") as stage:
+        for start in range(0, len(pairs), 100):
+            part = [english for english, _ in pairs[start : start + 100]]
+            outputs += [translation.text for translation in translator.translate_all(part, config)]
+            stage.advance(len(part))
+    references = [german for _, german in pairs]
+    exact = sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(pairs)
+    return {"bleu": round(sacrebleu.corpus_bleu(outputs, [references]).score, 2), "exact": round(exact, 4)}
+
+
+def _read(file: Path) -> list[Pair]:
+    rows = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())
+    return [(english, german) for english, german in rows]
