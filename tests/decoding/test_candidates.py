@@ -13,11 +13,11 @@ from transduce.decoding.candidates import FEW, best_candidates, stable_topk
 
 def by_sorting(log_probabilities_BWV: Tensor, alive_BW: Tensor, count: int) -> list[list[tuple[float, int, int]]]:
     """Return (log-probability, beam, token) of the best, ties to the lower beam and then to the lower token."""
+    vocabulary_size = log_probabilities_BWV.size(2)
     chosen = []
-    for log_probabilities_WV, alive_W in zip(log_probabilities_BWV, alive_BW, strict=True):
-        sums_WV = (log_probabilities_WV + alive_W[:, None]).tolist()
-        candidates = [(total, w, v) for w, row in enumerate(sums_WV) for v, total in enumerate(row)]
-        chosen.append(sorted(candidates, key=lambda candidate: (-candidate[0], *candidate[1:]))[:count])
+    for sums_WV in log_probabilities_BWV + alive_BW[:, :, None]:
+        sums, order = sums_WV.flatten().sort(descending=True, stable=True)
+        chosen.append([(float(sums[n]), *divmod(int(order[n]), vocabulary_size)) for n in range(len(sums))[:count]])
     return chosen
 
 
@@ -30,7 +30,7 @@ def by_search(log_probabilities_BWV: Tensor, alive_BW: Tensor, count: int) -> li
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
-    sentences=st.sampled_from([1, 3]),
+    sentences=st.sampled_from([1, 11]),
     beams=st.sampled_from([1, 2, 5]),
     vocabulary_size=st.sampled_from([7, 64, 1021, 1024, 3001]),
     values=st.sampled_from([2, 5, 50, 10**6]),
@@ -60,13 +60,23 @@ def test_a_large_vocabulary_is_looked_into_by_runs_and_nothing_is_missed(vocabul
     assert by_search(log_probabilities_BWV, alive_BW, 8) == by_sorting(log_probabilities_BWV, alive_BW, 8)
 
 
-def test_what_cannot_be_is_chosen_last_and_marked() -> None:
-    log_probabilities_BWV = torch.full((1, 3, 3001), -math.inf)
-    log_probabilities_BWV[0, 0, 2999] = -1.5
+def test_a_tie_between_runs_goes_to_the_lower_token_even_if_the_higher_run_is_better() -> None:
+    log_probabilities_BWV = torch.full((2, 4, 8000), -5.0)
+    log_probabilities_BWV[:, 1, [500, 510, 10, 20]] = torch.tensor([-0.5, -1.0, -0.75, -1.0])
+    best = best_candidates(log_probabilities_BWV, torch.zeros(2, 4), count=4)
+    assert log_probabilities_BWV.numel() > FEW
+    assert best.tokens_BC.tolist() == [[500, 10, 20, 510]] * 2
+    assert best.beams_BC.tolist() == [[1, 1, 1, 1]] * 2
+
+
+@pytest.mark.parametrize("vocabulary_size", [301, 20_000])
+def test_what_cannot_be_is_chosen_last_and_marked(vocabulary_size: int) -> None:
+    log_probabilities_BWV = torch.full((1, 3, vocabulary_size), -math.inf)
+    log_probabilities_BWV[0, 0, vocabulary_size - 2] = -1.5
     best = best_candidates(log_probabilities_BWV, torch.tensor([[-1.0, -math.inf, -math.inf]]), count=6)
     assert best.log_probabilities_BC.tolist() == [[-2.5, *[-math.inf] * 5]]
-    assert (int(best.beams_BC[0, 0]), int(best.tokens_BC[0, 0])) == (0, 2999)
-    assert bool(((best.tokens_BC >= 0) & (best.tokens_BC < 3001)).all())  # each can be fed to the model
+    assert (int(best.beams_BC[0, 0]), int(best.tokens_BC[0, 0])) == (0, vocabulary_size - 2)
+    assert bool(((best.tokens_BC >= 0) & (best.tokens_BC < vocabulary_size)).all())  # each can be fed to the model
 
 
 def test_all_there_are_come_back_when_fewer_exist() -> None:

@@ -45,7 +45,7 @@ def test_a_prefix_gets_room_for_itself_and_an_end() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), minimum=st.integers(0, 6), extra=st.integers(0, 4))
 def test_lengths_are_kept(
     table_model: type[TableModel], way: dict[str, object], seed: int, minimum: int, extra: int
@@ -68,7 +68,7 @@ def test_an_absolute_maximum_is_kept(table_model: type[TableModel], way: dict[st
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), prefixes=st.lists(st.lists(st.integers(4, 6), max_size=5), min_size=3, max_size=3))
 def test_a_forced_prefix_is_kept_and_counts(
     table_model: type[TableModel], way: dict[str, object], seed: int, prefixes: list[list[int]]

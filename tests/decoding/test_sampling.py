@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transduce.decoding.config import DecodingConfig
@@ -120,6 +120,7 @@ def test_whole_outputs_are_drawn_in_proportion_to_their_probability(table_model:
     assert is_drawn_from(Counter(output.tokens for output in outputs), probabilities)
 
 
+@settings(max_examples=25)
 @given(order=st.permutations(range(7)), cut=st.integers(1, 6))
 def test_neither_company_nor_order_changes_a_sample(table_model: type[TableModel], order: list[int], cut: int) -> None:
     model = table_model.random(2, symbols=5, sources=7)

@@ -20,7 +20,7 @@ token, and equal finished scores by the earlier; unfinished hypotheses are given
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import torch
@@ -41,59 +41,47 @@ NOTHING = Hypothesis(tokens=(), log_probability=-math.inf, score=-math.inf, is_f
 
 @dataclass(frozen=True)
 class _Hypotheses:
-    """K hypotheses of each of B sentences, best first; a score of -inf marks a place that none has taken."""
+    """K hypotheses of each of B sentences, best first; log-probability -inf marks a place that none has taken."""
 
     tokens_BKT: Tensor
     log_probabilities_BK: Tensor
-    scores_BK: Tensor
 
     @classmethod
     def empty(cls, sentences: int, places: int, *, device: torch.device) -> Self:
-        nothing_BK = torch.zeros(sentences, places, device=device)
-        return cls(nothing_BK.new_empty(sentences, places, 0, dtype=torch.int64), nothing_BK, nothing_BK)
+        tokens_BKT = torch.empty(sentences, places, 0, dtype=torch.int64, device=device)
+        return cls(tokens_BKT, torch.zeros(sentences, places, device=device))
 
     @property
     def length(self) -> int:
         return self.tokens_BKT.size(2)
 
     def of_sentences(self, sentences: Tensor) -> Self:
-        return type(self)(self.tokens_BKT[sentences], self.log_probabilities_BK[sentences], self.scores_BK[sentences])
+        return type(self)(self.tokens_BKT[sentences], self.log_probabilities_BK[sentences])
 
     def at(self, places_BP: Tensor) -> Self:
-        return type(self)(
-            _rows(self.tokens_BKT, places_BP),
-            self.log_probabilities_BK.gather(1, places_BP),
-            self.scores_BK.gather(1, places_BP),
-        )
+        return type(self)(_rows(self.tokens_BKT, places_BP), self.log_probabilities_BK.gather(1, places_BP))
 
     def first(self, places: int) -> Self:
-        return type(self)(
-            self.tokens_BKT[:, :places], self.log_probabilities_BK[:, :places], self.scores_BK[:, :places]
-        )
+        return type(self)(self.tokens_BKT[:, :places], self.log_probabilities_BK[:, :places])
 
-    def hidden(self, is_hidden_BK: Tensor) -> Self:
-        return replace(
-            self,
-            log_probabilities_BK=self.log_probabilities_BK.masked_fill(is_hidden_BK, -math.inf),
-            scores_BK=self.scores_BK.masked_fill(is_hidden_BK, -math.inf),
+    def without(self, is_left_out_BK: Tensor) -> Self:
+        return type(self)(self.tokens_BKT, self.log_probabilities_BK.masked_fill(is_left_out_BK, -math.inf))
+
+    def followed_by(self, longer: Self) -> Self:
+        tokens_BKT = functional.pad(self.tokens_BKT, (0, longer.length - self.length), value=PAD)
+        return type(self)(
+            torch.cat([tokens_BKT, longer.tokens_BKT], dim=1),
+            torch.cat([self.log_probabilities_BK, longer.log_probabilities_BK], dim=1),
         )
 
     def listed(self, sentence: int, *, alpha: float) -> list[Hypothesis]:
-        """Return one sentence's hypotheses, best first, without the places that none has taken."""
-        tokens_KT, log_probabilities_K = self.tokens_BKT[sentence], self.log_probabilities_BK[sentence]
         return [
             Hypothesis.of(tokens, log_probability=log_probability, alpha=alpha)
-            for tokens, log_probability in zip(tokens_KT.tolist(), log_probabilities_K.tolist(), strict=True)
+            for tokens, log_probability in zip(
+                self.tokens_BKT[sentence].tolist(), self.log_probabilities_BK[sentence].tolist(), strict=True
+            )
             if log_probability > -math.inf
         ]
-
-    def followed_by(self, others: Self) -> Self:
-        tokens_BKT = functional.pad(self.tokens_BKT, (0, others.length - self.length), value=PAD)
-        return type(self)(
-            torch.cat([tokens_BKT, others.tokens_BKT], dim=1),
-            torch.cat([self.log_probabilities_BK, others.log_probabilities_BK], dim=1),
-            torch.cat([self.scores_BK, others.scores_BK], dim=1),
-        )
 
 
 @dataclass
@@ -105,6 +93,7 @@ class _Search:
     numbers_B: Tensor
     alive: _Hypotheses
     finished: _Hypotheses
+    scores_BF: Tensor  # of the finished
 
     @property
     def newest_BW(self) -> Tensor:
@@ -116,46 +105,46 @@ class _Search:
         count = 2 * self.beam if self.beam > 1 else 1
         best = best_candidates(log_probabilities_BWV, self.alive.log_probabilities_BK, count=count)
         tokens_BCT = torch.cat([_rows(self.alive.tokens_BKT, best.beams_BC), best.tokens_BC[..., None]], dim=2)
-        penalty = length_penalty(tokens_BCT.size(2), alpha=self.request.length_penalty)
-        candidates = _Hypotheses(tokens_BCT, best.log_probabilities_BC, best.log_probabilities_BC / penalty)
+        candidates = _Hypotheses(tokens_BCT, best.log_probabilities_BC)
         is_ended_BC = best.tokens_BC == EOS
         if not bool(is_ended_BC.any()):
             self.alive = candidates.first(self.beam)
             return best.beams_BC[:, : self.beam]
-        self.finished = self._best_finished(candidates, is_ended_BC)
+        self._finish(candidates.without(~is_ended_BC))
         order_BW = is_ended_BC.sort(dim=1, stable=True).indices[:, : self.beam]  # those that go on, best first
-        self.alive = candidates.hidden(is_ended_BC).at(order_BW)
+        self.alive = candidates.without(is_ended_BC).at(order_BW)
         return best.beams_BC.gather(1, order_BW)
 
-    def _best_finished(self, candidates: _Hypotheses, is_ended_BC: Tensor) -> _Hypotheses:
-        contenders = self.finished.followed_by(candidates.hidden(~is_ended_BC))
-        return contenders.at(stable_topk(contenders.scores_BK, count=self.beam)[1])
+    def _finish(self, ended: _Hypotheses) -> None:
+        scores_BC = ended.log_probabilities_BK / length_penalty(ended.length, alpha=self.request.length_penalty)
+        all_scores_BK = torch.cat([self.scores_BF, scores_BC], dim=1)
+        self.scores_BF, places_BF = stable_topk(all_scores_BK, count=self.beam)
+        self.finished = self.finished.followed_by(ended).at(places_BF)
 
-    def release(self, found: list[list[Hypothesis]]) -> Tensor:
-        """Put what was found of the sentences that are done into `found`; return where the others stood."""
+    def release(self, found: list[list[Hypothesis]]) -> Tensor | None:
+        """Put what was found of the sentences that are done into `found`; return where the others stood, if not all."""
         is_done_B = self._is_done()
-        staying = (~is_done_B).nonzero()[:, 0]
-        if staying.numel() == is_done_B.numel():
-            return staying
-        leaving = is_done_B.nonzero()[:, 0]
-        alive, finished = self.alive.of_sentences(leaving), self.finished.of_sentences(leaving)
+        if not bool(is_done_B.any()):
+            return None
+        leaving, staying = is_done_B.nonzero()[:, 0], (~is_done_B).nonzero()[:, 0]
         alpha = self.request.length_penalty
-        for row, number in enumerate(self.numbers_B[leaving].tolist()):
-            best = finished.listed(row, alpha=alpha) or alive.listed(row, alpha=alpha) or [NOTHING]
+        for row, number in zip(leaving.tolist(), self.numbers_B[leaving].tolist(), strict=True):
+            best = self.finished.listed(row, alpha=alpha) or self.alive.listed(row, alpha=alpha) or [NOTHING]
             found[number] = best[: self.request.alternatives]
         self.request = self.request.select(staying)
-        self.numbers_B = self.numbers_B[staying]
+        self.numbers_B, self.scores_BF = self.numbers_B[staying], self.scores_BF[staying]
         self.alive, self.finished = self.alive.of_sentences(staying), self.finished.of_sentences(staying)
         return staying
 
     def _is_done(self) -> Tensor:
         best_alive_B = self.alive.log_probabilities_BK[:, 0]
         is_done_B = (self.alive.length >= self.request.limit_B) | (best_alive_B == -math.inf)
-        if self.finished.scores_BK.size(1) < self.request.alternatives:
+        wanted = self.request.alternatives
+        if self.scores_BF.size(1) < wanted:
             return is_done_B
         limit_B = self.request.limit_B.to(best_alive_B.dtype)
         bound_B = best_alive_B / length_penalty(limit_B, alpha=self.request.length_penalty)
-        return is_done_B | (self.finished.scores_BK[:, self.request.alternatives - 1] > bound_B)
+        return is_done_B | (self.scores_BF[:, wanted - 1] > bound_B)
 
 
 def beam_search(
@@ -177,6 +166,7 @@ def beam_search(
         numbers_B=torch.arange(sentences, device=device),
         alive=_Hypotheses.empty(sentences, 1, device=device),
         finished=_Hypotheses.empty(sentences, 0, device=device),
+        scores_BF=torch.empty(sentences, 0, device=device),
     )
     return take_steps(stepper, source_BS, search)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from transduce.errors import ModelError
 
 RUN = 64  # tokens; of 16, 32, 64 and 128 the fastest at V 8,000, and near it at 32,000
-FEW = 10_000  # sums that are made and sorted sooner than runs are found
+FEW = 40_000  # sums that are made and sorted sooner than runs are found
 
 
 @dataclass(frozen=True)

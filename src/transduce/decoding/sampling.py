@@ -100,7 +100,7 @@ class _Samples:
         drawn_BW = drawn_R.view(sentences, -1)
         drawn_log_BW = log_probabilities_BWV.gather(2, drawn_BW[..., None])[..., 0]
         if position:
-            has_ended_BW = (self.newest_BW == EOS) | (self.newest_BW == PAD)
+            has_ended_BW = self._has_ended()
             drawn_BW = drawn_BW.masked_fill(has_ended_BW, PAD)
             drawn_log_BW = drawn_log_BW.masked_fill(has_ended_BW, 0.0)
         self.tokens_BWT = torch.cat([self.tokens_BWT, drawn_BW[..., None]], dim=2)
@@ -108,18 +108,21 @@ class _Samples:
         # All samples grow out of the one beam of the first step; from then on each continues itself.
         return torch.arange(self.request.alternatives, device=drawn_R.device).clamp(max=beams - 1).expand_as(drawn_BW)
 
-    def release(self, found: list[list[Hypothesis]]) -> Tensor:
-        """Put the samples of sentences that are done into `found`; return where the others stood."""
-        has_ended_BW = (self.newest_BW == EOS) | (self.newest_BW == PAD)
-        is_done_B = has_ended_BW.all(dim=1) | (self.tokens_BWT.size(2) >= self.request.limit_B)
-        leaving, staying = is_done_B.nonzero()[:, 0], (~is_done_B).nonzero()[:, 0]
-        for row in leaving.tolist():
+    def release(self, found: list[list[Hypothesis]]) -> Tensor | None:
+        """Put the samples of sentences that are done into `found`; return where the others stood, if not all."""
+        is_done_B = self._has_ended().all(dim=1) | (self.tokens_BWT.size(2) >= self.request.limit_B)
+        if not bool(is_done_B.any()):
+            return None
+        for row in is_done_B.nonzero()[:, 0].tolist():
             found[int(self.numbers_B[row])] = self._listed(row)
-        if leaving.numel():
-            self.request = self.request.select(staying)
-            self.numbers_B, self.uniform_BWT = self.numbers_B[staying], self.uniform_BWT[staying]
-            self.tokens_BWT, self.log_probabilities_BW = self.tokens_BWT[staying], self.log_probabilities_BW[staying]
+        staying = (~is_done_B).nonzero()[:, 0]
+        self.request = self.request.select(staying)
+        self.numbers_B, self.uniform_BWT = self.numbers_B[staying], self.uniform_BWT[staying]
+        self.tokens_BWT, self.log_probabilities_BW = self.tokens_BWT[staying], self.log_probabilities_BW[staying]
         return staying
+
+    def _has_ended(self) -> Tensor:
+        return (self.newest_BW == EOS) | (self.newest_BW == PAD)
 
     def _listed(self, row: int) -> list[Hypothesis]:
         return [

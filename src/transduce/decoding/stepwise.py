@@ -120,8 +120,11 @@ class Walk(Protocol):
     def advance(self, log_probabilities_BWV: Tensor) -> Tensor:
         """Choose the next tokens; return which beam each beam from now on continues, shape (B, W)."""
 
-    def release(self, found: list[list[Hypothesis]]) -> Tensor:
-        """Put the outputs of sentences that are done into `found`; return where the others stood, shape (B,)."""
+    def release(self, found: list[list[Hypothesis]]) -> Tensor | None:
+        """Put the outputs of sentences that are done into `found`, by the places they had in the batch at first.
+
+        Returns where in the present batch those stood that are not done, shape (B,); None if that is all.
+        """
 
 
 @torch.no_grad()  # inference_mode would leave tables in the network that it could not be trained with afterwards
@@ -135,17 +138,14 @@ def take_steps(stepper: Stepwise[State], source_BS: Tensor, walk: Walk) -> list[
     while True:
         beams_BW = walk.advance(stepper.step(state, tokens_BW))
         staying = walk.release(found)
-        if not staying.numel():
-            return found
-        state = _select_if_needed(stepper, state, sentences=staying, beams_BW=beams_BW[staying], before=tokens_BW.shape)
+        if staying is not None:
+            if not staying.numel():
+                return found
+            state = stepper.select(state, staying, beams_BW[staying])
+        elif not _continue_themselves(beams_BW, tokens_BW.size(1)):
+            state = stepper.select(state, torch.arange(tokens_BW.size(0), device=tokens_BW.device), beams_BW)
         tokens_BW = walk.newest_BW
 
 
-def _select_if_needed(
-    stepper: Stepwise[State], state: State, *, sentences: Tensor, beams_BW: Tensor, before: torch.Size
-) -> State:
-    """Select, unless every sentence stays and every beam continues itself; `before` is (B, W) as it was."""
-    is_unchanged = beams_BW.shape == before and bool(
-        (beams_BW == torch.arange(before[1], device=beams_BW.device)).all()
-    )
-    return state if is_unchanged else stepper.select(state, sentences, beams_BW)
+def _continue_themselves(beams_BW: Tensor, beams: int) -> bool:
+    return beams_BW.size(1) == beams and bool((beams_BW == torch.arange(beams, device=beams_BW.device)).all())
