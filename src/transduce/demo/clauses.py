@@ -94,16 +94,16 @@ def _with_circumstances(world: World, tree: Clause) -> Clause:
 def where(world: World, classes: tuple[str, ...]) -> Place:
     """Return a place of one of the classes."""
     kind = world.chance.one(classes)
-    if kind in ("city", "country") and not world.nouns(kind):
-        return _named_place(world, kind, moving=False)
+    if kind.startswith("@"):
+        return _named_place(world, kind[1:], moving=False)
     return location(world, world.chance.one([noun for noun in world.nouns(kind) if noun.location is not None]))
 
 
 def whither(world: World, classes: tuple[str, ...]) -> Place:
     """Return a goal of one of the classes."""
     kind = world.chance.one(classes)
-    if kind in ("city", "country") and not world.nouns(kind):
-        return _named_place(world, kind, moving=True)
+    if kind.startswith("@"):
+        return _named_place(world, kind[1:], moving=True)
     goals = [noun for noun in world.nouns(kind) if noun.goal is not None]
     return location(world, world.chance.one(goals), moving=True)
 

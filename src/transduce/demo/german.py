@@ -85,9 +85,18 @@ def _join(text: str, tree: Sentence) -> str:
     else:
         assert second is not None, "the caller has checked"
         joined = clause(second, order="second" if tree.joined_keeps_subject else "elided")
+        if not tree.joined_keeps_subject and isinstance(tree.main, Clause):
+            joined = _share_auxiliary(tree.main, second, joined)
     if tree.joint == ".":
         return f"{_finish(text, '.')} {joined[0].upper()}{joined[1:]}"
     return f"{text}{_JOINTS[tree.joint]} {joined}"
+
+
+def _share_auxiliary(first: Clause, second: Clause, text: str) -> str:
+    """Leave out an auxiliary that has just been said: ich habe gekocht und gegessen."""
+    before, after = verb_group(first), verb_group(second)
+    is_shared = before.finite == after.finite and before.nonfinite and after.nonfinite
+    return text.removeprefix(f"{after.finite} ") if is_shared else text
 
 
 def _finish(text: str, mark: str) -> str:
@@ -169,14 +178,17 @@ def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
     if isinstance(dative, Pronoun):
         early.append(phrase(dative, "dative"))
         dative = None
-    if is_command:
-        early.append(Phrase("bitte"))
-    if dative is not None and _is_definite(dative):
+    if isinstance(dative, Name):
         early.append(phrase(dative, "dative"))
         dative = None
     if isinstance(accusative, Name):
         early.append(phrase(accusative, "accusative"))
         accusative = None
+    if is_command:
+        early.append(Phrase("bitte"))
+    if dative is not None and _is_definite(dative):
+        early.append(phrase(dative, "dative"))
+        dative = None
     dative_field = [] if dative is None else [phrase(dative, "dative")]
     accusative_field = [] if accusative is None else [phrase(accusative, "accusative")]
     times = _times(tree, front=front)
@@ -185,9 +197,11 @@ def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
         (late if tree.frequency.german in _LATE else times).append(Phrase(tree.frequency.german))
     manner = [] if tree.manner is None else [Phrase(tree.manner.german)]
     if late and _is_definite(accusative):
-        objects = [*dative_field, *accusative_field, *times, *late, *manner]
+        objects = [*dative_field, *accusative_field, *times, *late]
     elif late:
-        objects = [*dative_field, *times, *late, *manner, *accusative_field]
+        objects = [*dative_field, *times, *late, *accusative_field]
+    elif _is_definite(accusative):
+        objects = [*times, *dative_field, *accusative_field, *manner]
     else:
         objects = [*times, *dative_field, *manner, *accusative_field]
     return [*early, *objects, *_closing(tree, predicate, front=front)]

@@ -1,4 +1,8 @@
-"""Two clauses that hang together: because, although, when, if, while, before, after, but, and; and deeper nests."""
+"""Two clauses that hang together: because, although, when, if, while, before, after, but, and; and deeper nests.
+
+What comes second takes up the first by pronouns: the same actor, and often the same thing, so that "it" is er, sie
+or es by the gender of a noun further up.
+"""
 
 from typing import NamedTuple
 
@@ -27,29 +31,29 @@ _JOINS = {
     "before": _Join("past", "past", may_lead=True),
     "after": _Join("past", "pluperfect", may_lead=True),
 }
-_WANTED = ("need", "like", "love")
+_WANTED = frozenset({"need", "like", "love", "have"})
 
 
 def with_subordinate(world: World) -> Sentence:
-    """Join a main clause and a subordinate one, either of them first; the second takes up the first by pronouns."""
+    """Join a main clause and a subordinate one, either of them first."""
     chance = world.chance
     key = chance.one(tuple(_JOINS))
     join = _JOINS[key]
     conjunction = next(word for word in world.words("conjunction") if word.key == key)
     leads = join.may_lead and chance.holds(0.55)
     first_tense, second_tense = (join.subordinate, join.main) if leads else (join.main, join.subordinate)
-    first = clause(world, _deed(world, first_tense), actor=_lasting(world), timing=Timing(first_tense))
-    first = first._replace(manner=None)
+    actor = plain_person(world) if key == "while" else _lasting(world)
+    first = clause(world, _deed(world, first_tense), actor=actor, timing=Timing(first_tense))._replace(manner=None)
     if key == "while":
-        second = clause(world, _deed(world, "past"), actor=plain_person(world), timing=Timing("past"))
+        verb = chance.one([verb for verb in world.scenes[first.verb.scene] if verb is not first.verb])
+        second = clause(world, verb, actor=plain_person(world), timing=Timing("past"))
     elif key in ("because", "although"):
         first, second = _reason(world, first)
+    elif key in ("when.if", "when.once") and chance.holds(0.3):
+        first, pronoun = _taken_up(world, first)
+        second = feeling(world, pronoun, second_tense)
     else:
-        actor, pronoun = _taken_up(world, first.subject)
-        first = first._replace(subject=actor)
-        second = clause(world, _deed(world, second_tense), actor=pronoun, timing=Timing(second_tense))
-        if key in ("when.if", "if", "when.once") and second_tense != "future" and chance.holds(0.4):
-            second = feeling(world, pronoun, second_tense)
+        first, second = _next_deed(world, first, second_tense)
     main, subordinate = (second, first) if leads else (first, second)
     return Sentence("statement", main, conjunction=conjunction, subordinate=subordinate, subordinate_is_first=leads)
 
@@ -57,7 +61,7 @@ def with_subordinate(world: World) -> Sentence:
 def _deed(world: World, tense: Tense) -> Verb:
     while True:
         verb = world.chance.one(world.deeds)
-        if tense != "present" or verb.english.base != verb.english.past:
+        if verb.scene and (tense != "present" or verb.english.base != verb.english.past):
             return verb
 
 
@@ -69,10 +73,40 @@ def _lasting(world: World) -> Nominal:
             return found
 
 
-def _taken_up(world: World, tree: Nominal) -> tuple[Nominal, Pronoun]:
-    actor, pronoun = referred(world, tree)
+def _taken_up(world: World, tree: Clause) -> tuple[Clause, Pronoun]:
+    """Return the clause, its actor's sex now settled, and the pronoun for the actor."""
+    actor, pronoun = referred(world, tree.subject)
     assert pronoun is not None, "_lasting has seen to it"
-    return actor, pronoun
+    return tree._replace(subject=actor), pronoun
+
+
+def _next_deed(world: World, first: Clause, tense: Tense) -> tuple[Clause, Clause]:
+    """Return the clause and what its actor does next, with the same thing if there is one."""
+    chance = world.chance
+    thing = _thing(world, first)
+    first, pronoun = _taken_up(world, first)
+    if thing is not None and chance.holds(0.6):
+        verbs = [verb for verb in _usable(world, first, tense) if verb.english.base != first.verb.english.base]
+        if verbs:
+            return first, Clause(pronoun, chance.one(verbs), tense, accusative=thing)
+    verb = chance.one(world.scenes[first.verb.scene])
+    if verb.english.base == first.verb.english.base or (tense == "present" and verb.english.base == verb.english.past):
+        verb = _deed(world, tense)
+    return first, clause(world, verb, actor=pronoun, timing=Timing(tense))._replace(manner=None)
+
+
+def _usable(world: World, tree: Clause, tense: Tense) -> list[Verb]:
+    """Return the deeds that can be done to the clause's object and need nothing else."""
+    assert isinstance(tree.accusative, NounPhrase), "_thing has seen to it"
+    return [
+        verb
+        for verb in world.done_to[tree.accusative.noun.key]
+        if verb in world.deeds
+        and verb.key not in ("see", "hear")
+        and not verb.datives
+        and verb.english.particle in ("", "for")
+        and (tense != "present" or verb.english.base != verb.english.past)
+    ]
 
 
 def _reason(world: World, first: Clause) -> tuple[Clause, Clause]:
@@ -80,43 +114,49 @@ def _reason(world: World, first: Clause) -> tuple[Clause, Clause]:
     chance = world.chance
     if chance.holds(0.15):
         return first, Clause(ES, world.verb("weather"), "past")
-    thing = _thing(world, first.accusative)
-    if thing is not None and chance.holds(0.4):
-        assert isinstance(first.accusative, NounPhrase), "_thing has seen to it"
-        fitting = world.lexicon.fitting[first.accusative.noun.key]
-        if fitting:
+    thing = _thing(world, first)
+    if thing is not None and isinstance(first.accusative, NounPhrase):
+        noun = first.accusative.noun
+        fitting = world.lexicon.fitting[noun.key]
+        if fitting and chance.holds(0.45):
             said = Predicate(chance.one(fitting))
             return first, Clause(thing, world.lexicon.verbs["be"], "past", predicate=said)
-    actor, pronoun = _taken_up(world, first.subject)
-    first = first._replace(subject=actor)
-    if thing is not None and chance.holds(0.6):
-        verb = world.lexicon.verbs[chance.one([key for key in _WANTED if key != first.verb.key])]
-        return first, Clause(pronoun, verb, "past", accusative=thing)
+        wanted = [verb for verb in world.done_to[noun.key] if verb.key in _WANTED and verb is not first.verb]
+        if wanted and chance.holds(0.6):
+            first, pronoun = _taken_up(world, first)
+            return first, Clause(pronoun, chance.one(wanted), "past", accusative=thing)
+    first, pronoun = _taken_up(world, first)
     return first, feeling(world, pronoun, "past")
 
 
-def _thing(world: World, tree: Nominal | None) -> Pronoun | None:
-    """Return the pronoun for an object that is no person."""
-    if not isinstance(tree, NounPhrase) or "person" in tree.noun.classes or not tree.determiner.english.strip("no"):
+def _thing(world: World, tree: Clause) -> Pronoun | None:
+    """Return the pronoun for the clause's object, if that is no person and nothing general."""
+    phrase = tree.accusative
+    if not isinstance(phrase, NounPhrase) or not phrase.noun.classes.isdisjoint({"person", "language", "game"}):
         return None
-    return THEY if tree.is_plural else referred(world, tree)[1]
+    if tree.verb.key == "play.music":
+        return None
+    return THEY if phrase.is_plural else referred(world, phrase)[1]
 
 
 def joined(world: World) -> Sentence:
-    """Join two main clauses with one subject: he opened the window and called the dog."""
-    first = clause(world, world.chance.one(world.deeds), actor=_lasting(world), timing=Timing("past"))
-    actor, pronoun = _taken_up(world, first.subject)
-    second = clause(world, world.chance.one(world.deeds), actor=pronoun, timing=Timing("past"))
-    contrasts = world.chance.holds(0.5)
-    if contrasts:
-        second = second._replace(negation="", tense="past", manner=None)
-    return Sentence(
-        "statement",
-        first._replace(subject=actor),
-        joined=second,
-        joint="but" if contrasts else "and",
-        joined_keeps_subject=contrasts,
-    )
+    """Join two main clauses with one subject: he bought the bread and ate it, or but did not eat it."""
+    chance = world.chance
+    first = clause(world, _deed(world, "past"), actor=_lasting(world), timing=Timing("past"))._replace(manner=None)
+    if _thing(world, first) is not None and chance.holds(0.5):
+        first, second = _next_deed(world, first, "past")
+        if isinstance(second.accusative, Pronoun):
+            return Sentence("statement", first, joined=second._replace(negation="not"), joint="but")
+        return Sentence("statement", first, joined=second, joint="and")
+    first, second = _next_deed(world, first._replace(subject=_masculine(first.subject)), "past")
+    return Sentence("statement", first, joined=second, joint="and", joined_keeps_subject=False)
+
+
+def _masculine(tree: Nominal) -> Nominal:
+    """Settle that a teacher is Lehrer where no pronoun will follow that could tell."""
+    if isinstance(tree, NounPhrase):
+        return tree._replace(noun=tree.noun._replace(classes=tree.noun.classes - {"role"}))
+    return tree
 
 
 def nested(world: World) -> Sentence:

@@ -100,6 +100,7 @@ class Verb(NamedTuple):
     possible_places: tuple[str, ...]
     over: tuple[str, ...]
     manners: tuple[str, ...]
+    scene: str
     flags: frozenset[str]
 
 
@@ -159,7 +160,11 @@ def read_lexicon(text: str) -> Lexicon:
     """Return the lexicon written in `text`; a DataError names the line of the first fault."""
     entries = list(_entries(text))
     wider = {entry.key: entry.tags for entry in entries if entry.kind == "class"}
-    nouns = {entry.key: _noun(entry, wider) for entry in entries if entry.kind == "noun"}
+    named = {entry.key: entry for entry in entries if entry.kind == "noun"}
+    nouns = {key: _noun(entry, wider) for key, entry in named.items()}
+    for entry in named.values():
+        if homonyms := [c for c in entry.flags if c in named and c not in named[c].flags]:
+            raise entry.fault(f"class {homonyms[0]!r} is also a noun that is not of this class; rename the class.")
     members = _members(nouns)
     verbs = {entry.key: _verb(entry, members) for entry in entries if entry.kind == "verb"}
     adjectives = {entry.key: _adjective(entry, members) for entry in entries if entry.kind == "adjective"}
@@ -243,7 +248,7 @@ def _place(entry: Entry, name: str, *, moving: bool) -> Preposition | None:
 
 
 def _members(nouns: dict[str, Noun]) -> dict[str, tuple[Noun, ...]]:
-    members: dict[str, list[Noun]] = {"city": [], "country": []}
+    members: dict[str, list[Noun]] = {}
     for noun in nouns.values():
         for name in sorted(noun.classes):
             members.setdefault(name, []).append(noun)
@@ -256,7 +261,7 @@ def _verb(entry: Entry, members: dict[str, tuple[Noun, ...]]) -> Verb:
     if entry.german_forms[3] not in {"haben", "sein"}:
         raise entry.fault(f"the auxiliary is {entry.german_forms[3]!r}; it must be haben or sein.")
     for name in ("s", "o", "d", "t", "at", "to", "put", "where", "over"):
-        if unknown := [c for c in entry.option(name) if c not in members]:
+        if unknown := [c for c in entry.option(name) if c not in members and not c.startswith("@")]:
             raise entry.fault(f"no noun is of class {unknown[0]!r}, which {name}= names.")
     base, _, particle = entry.english.partition(" ")
     preposition = None
@@ -286,6 +291,7 @@ def _verb(entry: Entry, members: dict[str, tuple[Noun, ...]]) -> Verb:
         possible_places=entry.option("where"),
         over=entry.option("over"),
         manners=entry.option("how"),
+        scene="".join(entry.option("scene")),
         flags=entry.flags,
     )
 

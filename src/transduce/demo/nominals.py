@@ -31,6 +31,7 @@ _PEOPLE = frozenset({"person", "adult", "young"})
 _OWNED = frozenset({"clothes", "small", "vehicle", "kin", "pet", "device", "carried", "home"})
 _SINGULAR = (THE, THE, THE, THE, THE, A, A, A, THIS)
 _PLURAL = (THE, THE, THE, BARE, BARE, MANY, SOME, THIS, ALL)
+_PEOPLE_PLURAL = (THE, THE, MANY, SOME, THIS, ALL)
 
 
 def person(world: World, *, with_pronouns: bool = True) -> Nominal:
@@ -82,7 +83,8 @@ def noun_phrase(
     """Return a phrase around `noun`; a simple one has an article that negation and questions go well with."""
     chance = world.chance
     if is_plural is None:
-        is_plural = bool(noun.german_plural) and chance.holds(0.12 if is_simple else 0.22)
+        can_be_many = bool(noun.german_plural) and "single" not in noun.classes
+        is_plural = can_be_many and chance.holds(0.12 if is_simple else 0.22)
     determiner = _determiner(world, noun, is_plural=is_plural, is_simple=is_simple, owner=owner)
     adjectives = attributes(world, noun) if chance.holds(0.3) else ()
     whole = None
@@ -124,15 +126,19 @@ def _determiner(world: World, noun: Noun, *, is_plural: bool, is_simple: bool, o
             return owner.possessive
         if chance.holds(0.06):
             return _named_owner(world)
-    if "kin" in classes and (is_plural or chance.holds(0.85)):
+    if "kin" in classes:
         return chance.one((I, I, WE)).possessive
     if "mass" in classes:
         is_bare = not classes.isdisjoint({"language", "game"}) or chance.holds(0.6)
         return BARE if is_bare else THE
     if is_simple:
-        return chance.one((THE, BARE) if is_plural else (THE, THE, A))
+        if is_plural:
+            return THE if "person" in classes else chance.one((THE, BARE))
+        return chance.one((THE, THE, A))
     if is_plural:
-        return _count(world, noun) if chance.holds(0.2) else chance.one(_PLURAL)
+        if chance.holds(0.2):
+            return _count(world, noun)
+        return chance.one(_PEOPLE_PLURAL if "person" in classes else _PLURAL)
     if chance.holds(0.04) and "role" in classes:
         return EVERY
     return chance.one(_SINGULAR)
@@ -168,6 +174,8 @@ def other_person(world: World, actor: Nominal, classes: tuple[str, ...], *, is_s
     noun = different_noun(world, actor, classes)
     confuses = "role" in noun.classes and (hides_sex or _may_be_she(actor))
     confuses = confuses or (hides_sex and "she" in noun.classes)
+    if confuses and "single" in noun.classes:
+        noun = world.noun("child", "tourist", "guest", "neighbour")
     return noun_phrase(world, noun, is_simple=is_simple, is_plural=True if confuses else None)
 
 

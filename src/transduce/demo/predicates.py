@@ -109,7 +109,7 @@ def _age(world: World) -> Sentence:
 def _price(world: World) -> Sentence:
     chance = world.chance
     euros = NounPhrase(world.lexicon.nouns["euro"], number(chance.between(2, 99)), is_plural=True)
-    noun = world.noun("clothes", "item", "dish", "furniture", "readable")
+    noun = world.noun("clothes", "item", "dish", "furniture")
     thing = noun_phrase(world, noun, is_simple=True, is_plural=False)
     thing = thing._replace(determiner=chance.one((THE, THIS)), owner=None)
     return Sentence("statement", Clause(thing, world.lexicon.verbs["cost"], chance.one(_TENSES), accusative=euros))

@@ -4,6 +4,7 @@ from typing import TypeGuard
 
 from transduce.demo import times
 from transduce.demo.clauses import clause
+from transduce.demo.lexicon import Verb
 from transduce.demo.nominals import noun_phrase, person
 from transduce.demo.tree import SHE, Clause, Determiner, Nominal, NounPhrase, Place, Predicate, RelativePronoun, Tense
 from transduce.demo.world import World
@@ -25,9 +26,11 @@ def takes_relative(tree: Nominal | None) -> TypeGuard[NounPhrase]:
     )
 
 
-def with_relative(world: World, tree: NounPhrase) -> NounPhrase:
-    """Return the phrase with a relative clause, or as it was if chance finds none that fits."""
-    return tree._replace(relative=_relative(world, tree))
+def with_relative(world: World, tree: NounPhrase, *, main_verb: Verb) -> NounPhrase:
+    """Return the phrase with a relative clause, or as it was if chance finds none that adds something."""
+    relative = _relative(world, tree)
+    is_new = relative is not None and relative.verb is not main_verb
+    return tree._replace(relative=relative) if is_new else tree
 
 
 def _relative(world: World, antecedent: NounPhrase) -> Clause | None:

@@ -31,6 +31,8 @@ from transduce.demo.world import World
 
 _FEELINGS = ("tired", "hungry", "thirsty", "ill", "happy", "angry", "sad", "nervous", "lonely", "proud", "curious")
 _TRIED: tuple[Tense, ...] = ("past", "past", "present")
+_DESTINATIONS = ("town", "@city", "@country", "waterside", "beach")
+_DAILY = frozenset({"kitchen", "home", "nature"})
 _SPEAKERS = (I, I, WE, HE, SHE, THEY)
 
 
@@ -52,8 +54,8 @@ def add_relative(world: World, tree: Clause) -> Clause:
     is_last = is_open and tree.oblique is None and tree.content is None and "to" not in tree.verb.flags
     thing = tree.accusative if is_last else None
     if takes_relative(tree.subject) and not (takes_relative(thing) and world.chance.holds(0.6)):
-        return tree._replace(subject=with_relative(world, tree.subject))
-    return tree._replace(accusative=with_relative(world, thing)) if takes_relative(thing) else tree
+        return tree._replace(subject=with_relative(world, tree.subject, main_verb=tree.verb))
+    return tree._replace(accusative=with_relative(world, thing, main_verb=tree.verb)) if takes_relative(thing) else tree
 
 
 def fronted(world: World) -> Sentence:
@@ -93,6 +95,8 @@ def passive(world: World) -> Sentence:
     verb = chance.one(world.passives)
     noun = world.noun(*verb.accusatives)
     tense: Tense = chance.one(("past", "past", "past", "perfect", "present", "future"))
+    if "luck" in verb.flags or (tense == "present" and verb.scene not in _DAILY):
+        tense = "past"
     time = None
     if tense == "present" or (tense != "perfect" and chance.holds(0.5)):
         time = times.time_for(world, "habit" if tense == "present" else tense, verb=verb)
@@ -106,15 +110,14 @@ def passive(world: World) -> Sentence:
 def infinitive(world: World) -> Sentence:
     """Let somebody try to do something, or go somewhere in order to do it."""
     chance = world.chance
-    inner = clause(world, chance.one(world.deeds), actor=person(world), timing=Timing("present"))
+    inner = clause(world, chance.one(world.plans), actor=person(world), timing=Timing("present"))
     tense = chance.one(_TRIED)
     if chance.holds(0.6):
         verb = world.verb("infinitive")
         return Sentence("statement", Clause(inner.subject, verb, tense, content=Content("to", inner)))
-    verb = world.lexicon.verbs[chance.one(("go", "drive", "travel", "run", "fly.travel"))]
-    while inner.verb.goals or inner.verb.places:
-        inner = clause(world, chance.one(world.deeds), actor=inner.subject, timing=Timing("present"))
-    place = clauses.whither(world, verb.goals)
+    verb = world.lexicon.verbs[chance.one(("drive", "travel"))]
+    inner = clause(world, world.verb("aim"), actor=person(world), timing=Timing("present"))
+    place = clauses.whither(world, _DESTINATIONS)
     tree = Clause(inner.subject, verb, tense, place=place, content=Content("in order to", inner))
     return Sentence("statement", tree)
 
@@ -135,15 +138,15 @@ def report(world: World, *, depth: int) -> Clause:
     if depth:
         inner = report(world, depth=depth - 1)
     else:
-        speaker, inner = _reported(world, speaker, tense, verb=verb)
+        speaker, inner = _reported(world, speaker, tense, verb=verb, may_be_self=not asks)
     content = Content("whether" if asks else "that", inner)
     return Clause(speaker, verb, tense, negation="not" if is_unknown else "", content=content)
 
 
-def _reported(world: World, speaker: Nominal, tense: Tense, *, verb: Verb) -> tuple[Nominal, Clause]:
+def _reported(world: World, speaker: Nominal, tense: Tense, *, verb: Verb, may_be_self: bool) -> tuple[Nominal, Clause]:
     chance = world.chance
     actor: Nominal | None = None
-    if chance.holds(0.4):
+    if may_be_self and chance.holds(0.45):
         speaker, pronoun = referred(world, speaker)
         actor = pronoun if pronoun is not None and pronoun.english != "it" else None
     if chance.holds(0.3):
@@ -173,7 +176,7 @@ def existence(world: World) -> Sentence:
     if verb.key == "there is":
         thing = noun_phrase(world, world.noun("building", "sight"), is_simple=True, is_plural=False)
         thing = thing._replace(determiner=chance.one((A, A, NO)), owner=None)
-        place = clauses.where(world, ("town", "island", "city"))
+        place = clauses.where(world, ("town", "town", "island", "@city"))
         return Sentence("existence", Clause(ES, verb, tense, accusative=thing, place=place), front="place")
     thing = noun_phrase(world, world.noun(*verb.subjects), is_plural=chance.holds(0.3))
     if thing.determiner.is_definite:

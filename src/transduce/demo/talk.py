@@ -45,22 +45,25 @@ def yes_or_no(world: World) -> Sentence:
 def _asked(world: World, verb: Verb) -> Timing:
     draw = world.chance.below(100)
     if draw < 35:
-        return Timing("past", time=times.time_for(world, "past", verb=verb) if draw < 12 else None)
+        has_time = draw < 12 and "state" not in verb.flags
+        return Timing("past", time=times.time_for(world, "past", verb=verb) if has_time else None)
     if draw < 62:
         return Timing("future")
     if "state" in verb.flags:
         return Timing("present")
     if draw < 75 and "prog" in verb.flags:
         return Timing("progressive")
-    if draw < 88:
+    if draw < 88 and "luck" not in verb.flags:
         return Timing("present", world.chance.one(_ASKED_MODALS))
     return Timing("perfect")
 
 
 def _asked_about(world: World, verb: Verb) -> Nominal:
     if "person" not in verb.subjects:
-        return subject(world, verb.subjects)
-    return world.chance.one((HE, SHE, THEY)) if world.chance.holds(0.3) else person(world, with_pronouns=False)
+        return definite(subject(world, verb.subjects))
+    if world.chance.holds(0.3):
+        return world.chance.one((HE, SHE, THEY))
+    return definite(person(world, with_pronouns=False))
 
 
 def open_question(world: World) -> Sentence:

@@ -100,21 +100,26 @@ def timing(world: World, verb: Verb, subject: Nominal) -> Timing:
         return _past(world, verb)
     if draw < 42 and not is_state:
         return _perfect(world)
-    if draw < 51:
+    is_planned = "luck" not in verb.flags
+    if draw < 51 and is_planned:
         return _future(world, verb)
-    if draw < 64 and not is_state:
+    if draw < 64 and not is_state and is_planned:
         return _modal(world, verb)
     if draw < 74 and "prog" in verb.flags:
         return Timing("progressive")
     if draw < 84:
-        return Timing(_simple(world, verb, subject), negation=chance.one(("not", "not", "never")))
+        return _denied(world, verb, subject)
     if is_state:
         return Timing("present") if chance.holds(0.6) else Timing("past")
     return _habit(world, verb, subject)
 
 
-def _simple(world: World, verb: Verb, subject: Nominal) -> Tense:
-    return "present" if tells_present(verb, subject) and world.chance.holds(0.5) else "past"
+def _denied(world: World, verb: Verb, subject: Nominal) -> Timing:
+    negation: Negation = world.chance.one(("not", "not", "never"))
+    is_lasting = "state" in verb.flags or negation == "never"
+    if is_lasting and tells_present(verb, subject) and world.chance.holds(0.6):
+        return Timing("present", negation=negation)
+    return Timing("past", negation=negation)
 
 
 def tells_present(verb: Verb, subject: Nominal) -> bool:

@@ -18,6 +18,9 @@ class World:
         self.actions = tuple(verb for verb in verbs if verb.flags.isdisjoint(_NEEDS_MORE))
         self.events = tuple(verb for verb in self.actions if "state" not in verb.flags)
         self.deeds = tuple(verb for verb in self.events if "person" in verb.subjects)
+        scenes = sorted({verb.scene for verb in self.deeds})
+        self.scenes = {scene: tuple(verb for verb in self.deeds if verb.scene == scene) for scene in scenes if scene}
+        self.plans = tuple(verb for verb in self.deeds if "luck" not in verb.flags)
         nouns = self.lexicon.nouns.values()
         self.done_by = {noun.key: tuple(v for v in self.actions if _fits(noun, v.subjects)) for noun in nouns}
         self.done_to = {
