@@ -2,7 +2,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transduce.text.normalization import LONGEST_RUN_OF_MARKS, normalize, normalize_with_starts
@@ -45,6 +45,8 @@ def test_a_normalised_text_can_be_written_on_one_line_of_a_file(text: str) -> No
         ("e\xad\u0301", "\xe9"),
         ("ﬁ ½ ™", "ﬁ ½ ™"),  # NFKC would change all three
         ("क\u094d\u200dष", "क\u094d\u200dष"),  # joiners carry meaning
+        ("a" + "\u0301" * 30 + "\u0323", "\xe1" + "\u0301" * 29),  # the 31st goes before any is sorted or composed
+        ("x" + "\u0323" * 40, "x" + "\u0323" * 30),
         ("", ""),
         (" \n\u3000", ""),
     ],
@@ -54,6 +56,7 @@ def test_worked_examples(text: str, normal: str) -> None:
 
 
 @given(ANY_TEXT)
+@example("\u1112\u1161\u11ab")
 def test_starts_belong_to_the_same_normal_form_and_rise_through_the_text(text: str) -> None:
     normal, starts = normalize_with_starts(text)
     assert normal == normalize(text)
@@ -63,6 +66,8 @@ def test_starts_belong_to_the_same_normal_form_and_rise_through_the_text(text: s
 
 
 @given(ANY_TEXT)
+@example("e\u0301\u0323x")
+@example("\u0958\u0301")
 def test_each_share_normalises_to_the_characters_that_stand_for_it(text: str) -> None:
     normal, starts = normalize_with_starts(text)
     borders = [*dict.fromkeys(starts), len(text)]

@@ -1,9 +1,11 @@
+import io
 import os
 import random
 import subprocess
 import sys
 
 import pytest
+import sentencepiece
 
 from transduce.errors import ConfigError, DataError
 from transduce.progress import Silent
@@ -37,6 +39,23 @@ def test_learning_gives_the_same_bytes_in_every_process(tokenizer: Tokenizer, li
     )
     assert finished.stdout.decode().strip() == tokenizer.fingerprint
     assert finished.stderr == b""
+
+
+def test_learning_from_counts_is_what_sentencepiece_learns_from_lines(tokenizer: Tokenizer, lines: list[str]) -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=map(normalize, lines),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=500 - 16 - 4 + 3,  # without our symbols, and with its own three special pieces
+        normalization_rule_name="identity",
+        byte_fallback=True,
+        character_coverage=1.0,
+        minloglevel=2,
+    )
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    learned = [theirs.id_to_piece(token) for token in range(3 + 256, theirs.get_piece_size())]
+    assert learned == [tokenizer.piece(token) for token in range(276, 500)]
 
 
 def test_the_order_of_the_lines_does_not_matter(tokenizer: Tokenizer, lines: list[str]) -> None:
@@ -98,6 +117,11 @@ def test_words_are_counted_in_bounded_memory() -> None:
     counts = count_words(lines, progress=Silent(), most=100)
     assert len(counts) <= 100
     assert counts["often"] == 2000
+
+
+def test_an_endless_word_is_counted_in_parts() -> None:
+    counts = count_words(["ab" * 50_000 + "!"], progress=Silent())
+    assert counts == {"ab" * 32: 1562, "ab" * 16 + "!": 1}
 
 
 @pytest.mark.parametrize("lines", [[], ["", " \n"], [RESERVED[0], "\x00"]])

@@ -13,7 +13,6 @@ word of more than 512 characters is cut there, which bounds the work for each ch
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -23,7 +22,7 @@ import sentencepiece
 from transduce.progress import Progress, Silent
 from transduce.text.bpe_dropout import Dice, Merger
 from transduce.text.normalization import WORD_MARK, normalize, normalize_with_starts
-from transduce.text.placeholders import RESERVED, SYMBOL
+from transduce.text.placeholders import RESERVED
 from transduce.text.vocabulary import (
     BOS,
     EOS,
@@ -40,7 +39,6 @@ from transduce.text.vocabulary_learning import learn_pieces
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Piece", "Tokenizer"]
 
 LONGEST_WORD = 512  # characters, its mark included
-_AROUND_SYMBOLS = re.compile(f"([{RESERVED[0]}-{RESERVED[-1]}])")
 
 
 class Piece(NamedTuple):
@@ -163,12 +161,10 @@ class Tokenizer:
         return [token for ids in self._processor.encode(words, num_threads=1) for token in ids[2:]]
 
     def _words(self, normal: str) -> list[str]:
-        """Cut a normalised text into what no piece crosses: words with their mark, and symbols."""
+        """Cut a normalised text into words with their mark, which no piece crosses, none of them too long."""
         if not normal:
             return []
         words = (WORD_MARK + normal.replace(" ", " " + WORD_MARK)).split(" ")
-        if SYMBOL.search(normal):
-            words = [part for word in words for part in _AROUND_SYMBOLS.split(word) if part]
         if max(map(len, words)) > LONGEST_WORD:
             words = [word[n : n + LONGEST_WORD] for word in words for n in range(0, len(word), LONGEST_WORD)]
         return words
