@@ -3,7 +3,20 @@
 from transduce.demo import times
 from transduce.demo.lexicon import Noun, Preposition, Verb
 from transduce.demo.nominals import definite, different_noun, location, noun_phrase, other_person, referred, subject
-from transduce.demo.tree import BARE, THE_BARE, Clause, Determiner, Name, Nominal, NounPhrase, Place, Pronoun
+from transduce.demo.tree import (
+    ALL,
+    BARE,
+    EVERY,
+    THE,
+    THE_BARE,
+    Clause,
+    Determiner,
+    Name,
+    Nominal,
+    NounPhrase,
+    Place,
+    Pronoun,
+)
 from transduce.demo.world import World
 
 BY = Preposition("by", "von", "dative")
@@ -20,6 +33,8 @@ def clause(world: World, verb: Verb, *, actor: Nominal | None = None, timing: ti
         actor = subject(world, verb.subjects)
     if timing is None:
         timing = times.timing(world, verb, actor)
+    if timing.negation and isinstance(actor, NounPhrase) and actor.determiner in (EVERY, ALL):
+        actor = actor._replace(determiner=THE)  # all do not: do none, or not all?
     tree = Clause(
         actor,
         verb,
@@ -83,9 +98,10 @@ def _with_circumstances(world: World, tree: Clause) -> Clause:
         place = _onto(world.noun(*verb.put))
     elif verb.over and chance.holds(0.6):
         place = Place(_OVER, NounPhrase(world.noun(*verb.over)))
-    elif verb.possible_places and chance.holds(0.5):
+    elif verb.possible_places and not tree.negation and chance.holds(0.3):
         place = where(world, verb.possible_places)
     is_plain = not tree.negation and tree.modal is None and tree.frequency is None
+    is_plain = is_plain and (place is None or not verb.possible_places)
     if verb.manners and is_plain and chance.holds(0.25):
         tree = tree._replace(manner=world.word("manner", chance.one(verb.manners)))
     return tree._replace(place=place)

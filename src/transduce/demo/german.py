@@ -196,10 +196,12 @@ def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
     if tree.frequency is not None:
         (late if tree.frequency.german in _LATE else times).append(Phrase(tree.frequency.german))
     manner = [] if tree.manner is None else [Phrase(tree.manner.german)]
+    if tree.verb.possible_places and tree.place is not None and front != "place":
+        manner.append(_slot(tree, "place"))  # where it happens, not where it goes: im Garten ein Buch lesen
     if late and _is_definite(accusative):
-        objects = [*dative_field, *accusative_field, *times, *late]
+        objects = [*dative_field, *accusative_field, *times, *late, *manner]
     elif late:
-        objects = [*dative_field, *times, *late, *accusative_field]
+        objects = [*dative_field, *times, *late, *manner, *accusative_field]
     elif _is_definite(accusative):
         objects = [*times, *dative_field, *accusative_field, *manner]
     else:
@@ -215,14 +217,14 @@ def _times(tree: Clause, *, front: Slot) -> list[Phrase]:
 
 
 def _closing(tree: Clause, said: Predicate | None, *, front: Slot) -> list[Phrase]:
-    """Return prepositional object, predicate and place, which stand nearest to the end."""
+    """Return prepositional object, predicate, and the place that belongs to the verb, nearest to the end."""
     fields = []
     if tree.oblique is not None and front != "oblique":
         fields.append(place(tree.oblique))
     if said is not None:
         fields.append(predicate(said))
-    if tree.place is not None and front != "place":
-        fields.append(place(tree.place) if isinstance(tree.place, Place) else Phrase(tree.place.german))
+    if tree.place is not None and front != "place" and not tree.verb.possible_places:
+        fields.append(_slot(tree, "place"))
     return fields
 
 

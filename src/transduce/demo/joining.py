@@ -43,25 +43,30 @@ def with_subordinate(world: World) -> Sentence:
     leads = join.may_lead and chance.holds(0.55)
     first_tense, second_tense = (join.subordinate, join.main) if leads else (join.main, join.subordinate)
     actor = plain_person(world) if key == "while" else _lasting(world)
-    first = clause(world, _deed(world, first_tense), actor=actor, timing=Timing(first_tense))._replace(manner=None)
+    verb = _deed(world, first_tense, flag="prog" if key == "while" else "")
+    first = clause(world, verb, actor=actor, timing=Timing(first_tense))._replace(manner=None)
     if key == "while":
-        verb = chance.one([verb for verb in world.scenes[first.verb.scene] if verb is not first.verb])
+        verb = _deed(world, "past", flag="prog")
         second = clause(world, verb, actor=plain_person(world), timing=Timing("past"))
     elif key in ("because", "although"):
         first, second = _reason(world, first)
-    elif key in ("when.if", "when.once") and chance.holds(0.3):
+    elif key in ("when.if", "when.once") and chance.holds(0.4):
         first, pronoun = _taken_up(world, first)
         second = feeling(world, pronoun, second_tense)
     else:
-        first, second = _next_deed(world, first, second_tense)
+        first, second = _next_deed(world, first, second_tense, with_it=key in ("if", "before", "after"))
     main, subordinate = (second, first) if leads else (first, second)
     return Sentence("statement", main, conjunction=conjunction, subordinate=subordinate, subordinate_is_first=leads)
 
 
-def _deed(world: World, tense: Tense) -> Verb:
+def _deed(world: World, tense: Tense, *, flag: str = "") -> Verb:
     while True:
         verb = world.chance.one(world.deeds)
-        if verb.scene and (tense != "present" or verb.english.base != verb.english.past):
+        if (
+            verb.scene
+            and (not flag or flag in verb.flags)
+            and (tense != "present" or verb.english.base != verb.english.past)
+        ):
             return verb
 
 
@@ -80,10 +85,10 @@ def _taken_up(world: World, tree: Clause) -> tuple[Clause, Pronoun]:
     return tree._replace(subject=actor), pronoun
 
 
-def _next_deed(world: World, first: Clause, tense: Tense) -> tuple[Clause, Clause]:
+def _next_deed(world: World, first: Clause, tense: Tense, *, with_it: bool = True) -> tuple[Clause, Clause]:
     """Return the clause and what its actor does next, with the same thing if there is one."""
     chance = world.chance
-    thing = _thing(world, first)
+    thing = _thing(world, first) if with_it else None
     first, pronoun = _taken_up(world, first)
     if thing is not None and chance.holds(0.6):
         verbs = [verb for verb in _usable(world, first, tense) if verb.english.base != first.verb.english.base]
@@ -117,7 +122,8 @@ def _reason(world: World, first: Clause) -> tuple[Clause, Clause]:
     thing = _thing(world, first)
     if thing is not None and isinstance(first.accusative, NounPhrase):
         noun = first.accusative.noun
-        fitting = world.lexicon.fitting[noun.key]
+        shown = {adjective.scale for adjective in first.accusative.adjectives} | {"colour"}
+        fitting = [adjective for adjective in world.lexicon.fitting[noun.key] if adjective.scale not in shown]
         if fitting and chance.holds(0.45):
             said = Predicate(chance.one(fitting))
             return first, Clause(thing, world.lexicon.verbs["be"], "past", predicate=said)

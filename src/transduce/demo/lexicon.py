@@ -34,7 +34,7 @@ class Entry(NamedTuple):
         """Return the values of a tag `name=a,b`, or nothing."""
         for tag in self.tags:
             if tag.startswith(name + "="):
-                return tuple(tag.removeprefix(name + "=").split(","))
+                return tuple(tag.removeprefix(name + "=").replace("~", " ").split(","))
         return ()
 
     @property

@@ -98,11 +98,13 @@ def measure(world: World) -> Sentence:
 
 def _age(world: World) -> Sentence:
     chance = world.chance
-    years = chance.between(2, 99)
-    old = times.phrase(f"{english_number(years)} years old", f"{german_number(years)} Jahre alt")
     actor: Nominal = name(world)
+    youngest, oldest = 2, 99
     if chance.holds(0.6):
-        actor = _this(world, world.noun("person", "pet"))._replace(is_plural=False)
+        kind, youngest, oldest = chance.one((("adult", 21, 99), ("young", 3, 20), ("pet", 2, 15)))
+        actor = _this(world, world.noun(kind))._replace(is_plural=False)
+    years = chance.between(youngest, oldest)
+    old = times.phrase(f"{english_number(years)} years old", f"{german_number(years)} Jahre alt")
     return Sentence("statement", Clause(actor, world.lexicon.verbs["be"], predicate=Predicate(phrase=old)))
 
 
@@ -111,7 +113,8 @@ def _price(world: World) -> Sentence:
     euros = NounPhrase(world.lexicon.nouns["euro"], number(chance.between(2, 99)), is_plural=True)
     noun = world.noun("clothes", "item", "dish", "furniture")
     thing = noun_phrase(world, noun, is_simple=True, is_plural=False)
-    thing = thing._replace(determiner=chance.one((THE, THIS)), owner=None)
+    adjectives = tuple(adjective for adjective in thing.adjectives if adjective.scale != "price")
+    thing = thing._replace(determiner=chance.one((THE, THIS)), owner=None, adjectives=adjectives)
     return Sentence("statement", Clause(thing, world.lexicon.verbs["cost"], chance.one(_TENSES), accusative=euros))
 
 

@@ -11,7 +11,7 @@ from transduce.demo.world import World
 
 _WHOSE = {"m": "dessen", "n": "dessen", "f": "deren", "p": "deren"}
 _LIVED_IN = ("live", "work", "stay", "wait")
-_HAD = ("vehicle", "pet", "kin", "device", "clothes")
+_HAD = ("vehicle", "pet", "kin", "device", "coat", "hat", "jacket", "suitcase")
 
 
 def takes_relative(tree: Nominal | None) -> TypeGuard[NounPhrase]:

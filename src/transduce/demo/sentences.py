@@ -43,7 +43,7 @@ def statement(world: World) -> Sentence:
     is_plain = tree.tense in ("past", "perfect", "future") and not tree.negation and tree.frequency is None
     if is_plain and "person" in verb.subjects and world.chance.holds(0.03):
         tree = clause(world, verb, actor=NOBODY, timing=Timing(tree.tense))
-    if world.chance.holds(0.25):
+    if world.chance.holds(0.35):
         tree = add_relative(world, tree)
     return Sentence("statement", tree)
 
@@ -53,13 +53,15 @@ def add_relative(world: World, tree: Clause) -> Clause:
     is_open = tree.time is None and tree.manner is None and tree.place is None and tree.negation != "not yet"
     is_last = is_open and tree.oblique is None and tree.content is None and "to" not in tree.verb.flags
     thing = tree.accusative if is_last else None
-    if takes_relative(tree.subject) and not (takes_relative(thing) and world.chance.holds(0.6)):
+    # "The farmer who got up rarely worked" leaves open what was rare.
+    squints = (tree.frequency is not None or tree.negation == "never") and tree.tense in ("present", "past")
+    if takes_relative(tree.subject) and not squints and not (takes_relative(thing) and world.chance.holds(0.6)):
         return tree._replace(subject=with_relative(world, tree.subject, main_verb=tree.verb))
     return tree._replace(accusative=with_relative(world, thing, main_verb=tree.verb)) if takes_relative(thing) else tree
 
 
 def fronted(world: World) -> Sentence:
-    """Put a time in front: the subject moves behind the verb in German."""
+    """Put a time or a place in front: the subject moves behind the verb in German."""
     verb = world.chance.one(world.events)
     actor = subject(world, verb.subjects)
     when = world.chance.one(("past", "past", "future", "habit"))
@@ -67,7 +69,10 @@ def fronted(world: World) -> Sentence:
         when = "past"
     tense: Tense = {"past": "past", "future": "future"}.get(when, "present")  # type: ignore[assignment]
     timing = Timing(tense, time=times.time_for(world, when, verb=verb))
-    return Sentence("statement", clause(world, verb, actor=actor, timing=timing), front="time")
+    tree = clause(world, verb, actor=actor, timing=timing)
+    if verb.possible_places and isinstance(tree.place, Place) and world.chance.holds(0.5):
+        return Sentence("statement", tree._replace(time=None, tense="past"), front="place")
+    return Sentence("statement", tree, front="time")
 
 
 def object_first(world: World) -> Sentence:
@@ -110,10 +115,12 @@ def passive(world: World) -> Sentence:
 def infinitive(world: World) -> Sentence:
     """Let somebody try to do something, or go somewhere in order to do it."""
     chance = world.chance
-    inner = clause(world, chance.one(world.plans), actor=person(world), timing=Timing("present"))
     tense = chance.one(_TRIED)
     if chance.holds(0.6):
         verb = world.verb("infinitive")
+        lasting = verb.key == "begin.doing"
+        deed = chance.one([v for v in world.plans if "prog" in v.flags] if lasting else world.plans)
+        inner = clause(world, deed, actor=person(world), timing=Timing("present"))
         return Sentence("statement", Clause(inner.subject, verb, tense, content=Content("to", inner)))
     verb = world.lexicon.verbs[chance.one(("drive", "travel"))]
     inner = clause(world, world.verb("aim"), actor=person(world), timing=Timing("present"))
@@ -138,7 +145,7 @@ def report(world: World, *, depth: int) -> Clause:
     if depth:
         inner = report(world, depth=depth - 1)
     else:
-        speaker, inner = _reported(world, speaker, tense, verb=verb, may_be_self=not asks)
+        speaker, inner = _reported(world, speaker, tense, verb=verb, may_be_self=not asks and "luck" not in verb.flags)
     content = Content("whether" if asks else "that", inner)
     return Clause(speaker, verb, tense, negation="not" if is_unknown else "", content=content)
 
@@ -149,7 +156,7 @@ def _reported(world: World, speaker: Nominal, tense: Tense, *, verb: Verb, may_b
     if may_be_self and chance.holds(0.45):
         speaker, pronoun = referred(world, speaker)
         actor = pronoun if pronoun is not None and pronoun.english != "it" else None
-    if chance.holds(0.3):
+    if chance.holds(0.3) and verb.key != "hope":
         return speaker, feeling(world, actor or plain_person(world), "past" if tense == "past" else "present")
     inner = chance.one(world.actions if actor is None else world.deeds)
     timing = Timing("past")

@@ -47,10 +47,10 @@ def _asked(world: World, verb: Verb) -> Timing:
     if draw < 35:
         has_time = draw < 12 and "state" not in verb.flags
         return Timing("past", time=times.time_for(world, "past", verb=verb) if has_time else None)
-    if draw < 62:
-        return Timing("future")
     if "state" in verb.flags:
         return Timing("present")
+    if draw < 62 and "luck" not in verb.flags:
+        return Timing("future")
     if draw < 75 and "prog" in verb.flags:
         return Timing("progressive")
     if draw < 88 and "luck" not in verb.flags:

@@ -13,7 +13,7 @@ from transduce.demo.numerals import (
     german_number,
     german_ordinal,
 )
-from transduce.demo.tree import Negation, Nominal, Tense
+from transduce.demo.tree import Negation, Nominal, NounPhrase, Tense
 from transduce.demo.world import World
 
 _MODALS = (CAN, CAN, MUST, SHOULD, MAY, WANT_TO, WANT_TO, HAVE_TO, WOULD_LIKE, LIKE_TO)
@@ -67,8 +67,8 @@ def distance(world: World, *, is_past: bool) -> Word:
 def time_for(world: World, tense: str, *, verb: Verb) -> Word:
     """Return a time that fits past, future or habit; the clock only where the verb is a matter of minutes."""
     draw = world.chance.below(100)
-    if "hour" in verb.flags and draw < 50:
-        return hour(world)
+    if "hour" in verb.flags:
+        return hour(world) if draw < 70 else weekday(world)
     if tense != "habit":
         if draw < 62:
             return date(world)
@@ -100,10 +100,10 @@ def timing(world: World, verb: Verb, subject: Nominal) -> Timing:
         return _past(world, verb)
     if draw < 42 and not is_state:
         return _perfect(world)
-    is_planned = "luck" not in verb.flags
+    is_planned = not is_state and "luck" not in verb.flags
     if draw < 51 and is_planned:
         return _future(world, verb)
-    if draw < 64 and not is_state and is_planned:
+    if draw < 64 and is_planned and _has_a_will(subject):
         return _modal(world, verb)
     if draw < 74 and "prog" in verb.flags:
         return Timing("progressive")
@@ -112,6 +112,10 @@ def timing(world: World, verb: Verb, subject: Nominal) -> Timing:
     if is_state:
         return Timing("present") if chance.holds(0.6) else Timing("past")
     return _habit(world, verb, subject)
+
+
+def _has_a_will(subject: Nominal) -> bool:
+    return not isinstance(subject, NounPhrase) or "person" in subject.noun.classes
 
 
 def _denied(world: World, verb: Verb, subject: Nominal) -> Timing:
@@ -129,9 +133,9 @@ def tells_present(verb: Verb, subject: Nominal) -> bool:
 
 def _past(world: World, verb: Verb) -> Timing:
     draw = world.chance.below(100)
-    if draw < 55 and "state" not in verb.flags:
+    if draw < 60 and verb.flags.isdisjoint({"state", "timeless"}):
         return Timing("past", time=time_for(world, "past", verb=verb))
-    if draw < 65:
+    if draw < 68 and "timeless" not in verb.flags:
         return Timing("past", frequency=world.word("frequency", "past"))
     return Timing("past")
 

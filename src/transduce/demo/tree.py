@@ -38,7 +38,7 @@ class Determiner(NamedTuple):
 
 
 THE = Determiner("the", "the", "d", "definite")
-THE_BARE = Determiner("the", "the", "", "")  # she plays the piano: sie spielt Klavier
+THE_BARE = Determiner("the", "the", "", "", is_definite=False)  # she plays the piano: sie spielt Klavier
 A = Determiner("a", "", "ein", "ein", is_definite=False)
 A_BARE = Determiner("a", "", "", "", is_definite=False)  # she is a doctor: sie ist Ärztin
 NO = Determiner("no", "no", "kein", "ein", is_definite=False)
