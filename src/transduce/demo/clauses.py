@@ -6,7 +6,6 @@ from transduce.demo.nominals import definite, different_noun, location, noun_phr
 from transduce.demo.tree import (
     ALL,
     BARE,
-    EVERY,
     THE,
     THE_BARE,
     Clause,
@@ -33,8 +32,10 @@ def clause(world: World, verb: Verb, *, actor: Nominal | None = None, timing: ti
         actor = subject(world, verb.subjects)
     if timing is None:
         timing = times.timing(world, verb, actor)
-    if timing.negation and isinstance(actor, NounPhrase) and actor.determiner in (EVERY, ALL):
-        actor = actor._replace(determiner=THE)  # all do not: do none, or not all?
+    if timing.negation:  # "all do not" and "one does not" would leave open how many do
+        actor = definite(actor)
+        if isinstance(actor, NounPhrase) and actor.determiner is ALL:
+            actor = actor._replace(determiner=THE)
     tree = Clause(
         actor,
         verb,
