@@ -1,7 +1,6 @@
 """A corpus small enough to train on in a test: digits to be read backwards."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +13,11 @@ from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.batches import TrainingBatches
 from transduce.training.config import TrainingConfig
-from transduce.training.distributed import World
 from transduce.training.randomness import seed_weights
 from transduce.training.trainer import Surroundings, Trainer
 
 VOCABULARY = 17
 EOS = 3
-
-
-@dataclass
-class Listener:
-    """Progress that keeps what it was told."""
-
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -94,8 +84,3 @@ def make_trainer(tmp_path: Path, store: TokenStore) -> Callable[..., Trainer]:
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
-
-
-@pytest.fixture
-def world() -> World:
-    return World()

@@ -101,10 +101,10 @@ def test_pruning_keeps_the_newest_regular_ones_the_best_and_the_very_newest(chec
 
 def test_a_kill_in_the_middle_of_saving_or_pruning_leaves_only_whole_ones(checkpoints: Checkpoints) -> None:
     folder = save(checkpoints, 5).folder
-    shutil.copytree(folder, folder.with_name("step-00000010.being-written-4711"))
+    shutil.copytree(folder, folder.with_name("step-00000010.being-written-4711-4712"))
     shutil.copytree(folder, folder.with_name("step-00000003.pruned"))
-    shutil.copytree(folder, folder.with_name("step-00000004.replaced"))
-    shutil.copytree(folder, folder.with_name("step-00000005.replaced"))
+    shutil.copytree(folder, folder.with_name("step-00000004.being-replaced"))
+    shutil.copytree(folder, folder.with_name("step-00000005.being-replaced"))
     assert steps(checkpoints) == [5]
     checkpoints.sweep()
     assert sorted(entry.name for entry in checkpoints.folder.iterdir()) == ["step-00000004", "step-00000005"]

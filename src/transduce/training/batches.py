@@ -27,9 +27,9 @@ class Segmenter(Protocol):
 class TrainingBatches:
     """Every step of every epoch over a training corpus."""
 
-    def __init__(self, store: TokenStore, config: TrainingConfig, *, segmenter: Segmenter | None = None) -> None:
-        assert config.bpe_dropout == 0.0 or segmenter is not None, "BPE-dropout needs the tokenizer"
-        self.store, self.config, self.segmenter = store, config, segmenter
+    def __init__(self, store: TokenStore, config: TrainingConfig, *, tokenizer: Segmenter | None = None) -> None:
+        assert config.bpe_dropout == 0.0 or tokenizer is not None, "BPE-dropout needs the tokenizer"
+        self.store, self.config, self.tokenizer = store, config, tokenizer
         self.plan = BatchPlan(
             store.source_lengths, store.target_lengths, tokens_per_step=config.batch_tokens, seed=config.seed
         )
@@ -48,9 +48,9 @@ class TrainingBatches:
 
     def batch(self, sentences: Sentences, *, epoch: int) -> Batch:
         """Return these sentences as a batch, segmented as this epoch segments them."""
-        if self.segmenter is None or self.config.bpe_dropout == 0.0:
+        if self.tokenizer is None or self.config.bpe_dropout == 0.0:
             return collate(self.store, sentences)
-        pairs = [self._sample(sentence, epoch, self.segmenter) for sentence in sentences.tolist()]
+        pairs = [self._sample(sentence, epoch, self.tokenizer) for sentence in sentences.tolist()]
         return Batch(pad_rows([pair[0] for pair in pairs]), pad_rows([pair[1] for pair in pairs]), sentences)
 
     def largest(self, *, epoch: int, ranks: int) -> Batch:
@@ -62,10 +62,10 @@ class TrainingBatches:
         shares = [share for step in candidates for share in self.plan.deal(step, ranks=ranks, micro_batch_tokens=limit)]
         return self.batch(self.plan.largest(shares), epoch=epoch)
 
-    def _sample(self, sentence: int, epoch: int, segmenter: Segmenter) -> tuple[list[int], list[int]]:
+    def _sample(self, sentence: int, epoch: int, tokenizer: Segmenter) -> tuple[list[int], list[int]]:
         # The two sides of a pair are two sentences to the sampler, so that equal texts are not segmented equally.
         source, target = (
-            segmenter.sample(text, dropout=self.config.bpe_dropout, key=(self.config.seed, epoch, 2 * sentence + side))
+            tokenizer.sample(text, dropout=self.config.bpe_dropout, key=(self.config.seed, epoch, 2 * sentence + side))
             for side, text in enumerate(self.store.text(sentence))
         )
         return [*source, EOS], [*target, EOS]

@@ -22,13 +22,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transduce.errors import RunError
-from transduce.files import directory_written_atomically, fsync_directory, manifest_fault
+from transduce.files import directory_written_atomically, manifest_fault, sweep
 from transduce.progress import Progress, Silent
 from transduce.training.state import CheckpointState
 
 MODEL_FILE, OPTIMIZER_FILE, STATE_FILE = "model.safetensors", "optimizer.safetensors", "state.json"
 _NAME = re.compile(r"step-(\d{8,})")
-_REMAINS = re.compile(r"step-\d{8,}\.(being-written-.*|replaced|pruned)")
+_PRUNED = ".pruned"
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,7 @@ class Checkpoint:
 
     def fault(self) -> str | None:
         """Return what is wrong with the files, or None if each is what its manifest says."""
-        try:
-            return manifest_fault(self.folder)
-        except OSError as fault:
-            return f"{self.folder} cannot be read ({fault})"
+        return manifest_fault(self.folder)
 
 
 class Checkpoints:
@@ -105,7 +102,7 @@ class Checkpoints:
                 save_file(dict(model), beside / MODEL_FILE)
                 save_file(dict(optimizer), beside / OPTIMIZER_FILE)
                 (beside / STATE_FILE).write_text(state.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        except (OSError, SafetensorError) as fault:
+        except (OSError, SafetensorError, RunError) as fault:
             raise RunError(self._refusal(step, fault)) from fault
         return Checkpoint(place, step)
 
@@ -116,7 +113,7 @@ class Checkpoints:
         kept = {*regular[-keep:], best_step, checkpoints[-1].step if checkpoints else None}
         for checkpoint in checkpoints:
             if checkpoint.step not in kept:
-                doomed = checkpoint.folder.with_name(f"{checkpoint.folder.name}.pruned")
+                doomed = checkpoint.folder.with_name(checkpoint.folder.name + _PRUNED)
                 checkpoint.folder.rename(doomed)
                 shutil.rmtree(doomed, ignore_errors=True)
 
@@ -124,15 +121,9 @@ class Checkpoints:
         """Finish what a kill interrupted: an unfinished checkpoint is removed, a replaced one brought back."""
         if not self.folder.is_dir():
             return
-        for entry in sorted(self.folder.iterdir()):
-            if not _REMAINS.fullmatch(entry.name):
-                continue
-            place = entry.with_suffix("")
-            if entry.name.endswith(".replaced") and not place.exists():
-                entry.rename(place)
-                fsync_directory(self.folder)
-            else:
-                shutil.rmtree(entry, ignore_errors=True)
+        sweep(self.folder)
+        for doomed in self.folder.glob(f"*{_PRUNED}"):
+            shutil.rmtree(doomed, ignore_errors=True)
 
     def require_space(self, *, parameters: int, keep: int) -> int:
         """Refuse to begin on a disk that cannot hold the checkpoints to come; return the bytes they will take."""

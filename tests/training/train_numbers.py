@@ -1,0 +1,121 @@
+"""A program that trains a small model on spelled numbers, with dropout and BPE-dropout on: to be interrupted by tests.
+
+    python train_numbers.py FOLDER [section.key=value ...]
+
+It prints `begun` once training is about to begin, the ending, and the SHA-256 of the final weights.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import torch
+
+from transduce.compute import Compute
+from transduce.data.token_store import TokenStore, token_store_written
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.training.arithmetic import Arithmetic
+from transduce.training.averaging import average_last
+from transduce.training.batches import TrainingBatches
+from transduce.training.config import TrainingConfig
+from transduce.training.distributed import World, join_world
+from transduce.training.interruption import StopRequest, stopping_on_signals
+from transduce.training.randomness import seed_weights
+from transduce.training.trainer import Outcome, Surroundings, Trainer
+from transduce.training.validation import measure_loss
+
+ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
+
+
+def pairs() -> list[tuple[str, str]]:
+    numbers = [f"{n * 7919 % 100_000}" for n in range(300)]
+    return [
+        (" ".join(ENGLISH[int(digit)] for digit in number), " ".join(GERMAN[int(digit)] for digit in number))
+        for number in numbers
+    ]
+
+
+def prepare(folder: Path) -> None:
+    """Learn a tokenizer and write the store, unless that is done."""
+    if (folder / "store").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = pairs()
+    tokenizer = Tokenizer.learn([side for pair in texts for side in pair], vocabulary_size=340)
+    (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
+    with token_store_written(folder / "store", vocabulary_size=tokenizer.vocabulary_size) as writer:
+        writer.append(
+            [[*tokenizer.encode(source), EOS] for source, _ in texts],
+            [[*tokenizer.encode(target), EOS] for _, target in texts],
+            texts=texts,
+        )
+
+
+def configured(settings: list[str]) -> TrainingConfig:
+    values: dict[str, object] = {
+        "steps": 60,
+        "batch_tokens": 200,
+        "micro_batch_tokens": 120,
+        "schedule": "inverse_sqrt",
+        "peak": 3e-3,
+        "warmup_steps": 10,
+        "checkpoint_every": 7,
+        "validate_every": 10,
+        "report_every": 5,
+        "bpe_dropout": 0.1,
+        "precision": "float32",
+        "threads": 1,
+        "rank_timeout": "60s",
+    }
+    return TrainingConfig.model_validate(values | dict(setting.split("=", 1) for setting in settings))
+
+
+def train(folder: Path, config: TrainingConfig, *, stop: StopRequest, world: World, dropout: float = 0.1) -> Outcome:
+    """Train, or go on with, the run in `folder`."""
+    torch.set_num_threads(1)
+    tokenizer = Tokenizer.from_bytes((folder / "tokenizer.model").read_bytes())
+    store = TokenStore.open(folder / "store")
+    seed_weights(config.seed)
+    model = Transformer(
+        ModelConfig(vocabulary_size=tokenizer.vocabulary_size, layers=1, d_model=16, d_ff=32, heads=2, dropout=dropout)
+    )
+    if dropout == 0.0:
+        model = model.double()
+    arithmetic = Arithmetic(torch.device("cpu"), "float32")
+    surroundings = Surroundings(
+        folder=folder / "run",
+        compute=Compute(device="cpu", threads=1, precision="float32"),
+        validate=lambda: measure_loss(model, store, tokens_at_once=1000, arithmetic=arithmetic, world=world),
+        stop_requested=lambda: bool(stop),
+        world=world,
+    )
+    return Trainer(model, TrainingBatches(store, config, tokenizer=tokenizer), config, surroundings=surroundings).run()
+
+
+def weights_hash(folder: Path, *, last: int = 3) -> str:
+    """Return the SHA-256 of the averaged weights."""
+    averaged = average_last(folder / "run", last=last)
+    digest = hashlib.sha256(repr(averaged.steps).encode())
+    for name, tensor in sorted(averaged.weights.items()):
+        digest.update(name.encode() + tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+def main() -> None:
+    folder, settings = Path(sys.argv[1]), [argument for argument in sys.argv[2:] if argument != "exact"]
+    prepare(folder)
+    config = configured(settings)
+    with join_world(timeout=config.rank_timeout) as world, stopping_on_signals() as stop:
+        print("begun", flush=True)
+        dropout = 0.0 if "exact" in sys.argv else 0.1
+        outcome = train(folder, config, stop=stop, world=world, dropout=dropout)
+        print(outcome.ending.name, outcome.progress.step, stop.signal, flush=True)
+        if world.is_main:
+            print(weights_hash(folder), flush=True)
+
+
+if __name__ == "__main__":
+    main()
