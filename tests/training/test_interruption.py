@@ -50,12 +50,12 @@ def test_a_signal_saves_and_the_next_start_goes_on_to_the_same_weights(tmp_path:
     process = start(tmp_path / "stopped", "steps=100000")
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
-    while not list((tmp_path / "stopped").glob("run/checkpoints/step-00000007")):
+    while not list((tmp_path / "stopped").glob("run/checkpoints/step-00000006")):
         time.sleep(0.02)
     process.send_signal(number)
     ending, step, received, _ = finish(process)
     assert (ending, received) == ("STOPPED", str(int(number)))
-    assert 7 < int(step) < 60
+    assert 6 < int(step) < 90
     newest = max((tmp_path / "stopped" / "run" / "checkpoints").iterdir())
     assert newest.name == f"step-{int(step):08d}"
     assert finish(start(tmp_path / "stopped"))[-1] == expected
@@ -85,19 +85,16 @@ for name in ("whole", "killed"):
 started = time.monotonic()
 assert os.waitpid(child("whole"), 0)[1] == 0
 duration = time.monotonic() - started
-struck = 0
-while struck < kills:
+resumed_from = []
+for _ in range(kills):
+    resumed_from.append(program.newest_step(folder / "killed"))
     process = child("killed")
-    # Kills come soon after a start, so that many of them fit into one run: the run must still get somewhere.
-    time.sleep(generator.uniform(0.0, duration / 3))
+    time.sleep(generator.uniform(0.0, 4 * duration / kills))
     os.kill(process, signal.SIGKILL)
     status = os.waitpid(process, 0)[1]
-    struck += os.WIFSIGNALED(status)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a resumed run failed"
-    if not os.WIFSIGNALED(status):
-        break
 assert os.waitpid(child("killed"), 0)[1] == 0
-print(struck, program.weights_hash(folder / "whole"), program.weights_hash(folder / "killed"))
+print(program.weights_hash(folder / "whole"), program.weights_hash(folder / "killed"), *resumed_from)
 """
 
 
@@ -114,6 +111,7 @@ def test_killed_at_random_moments_a_run_ends_with_the_weights_of_one_never_kille
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(PROGRAM.parent), *sys.path])},
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    struck, whole, killed = result.stdout.split()
-    assert int(struck) >= 3
+    whole, killed, *resumed_from = result.stdout.split()
+    print("resumed from", resumed_from)
+    assert len(set(resumed_from)) >= 4, "too few of the kills struck between checkpoints"
     assert killed == whole

@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -118,3 +120,17 @@ def test_the_optimizer_of_another_model_is_refused(make_model: Callable[..., nn.
     adam = Adam(FlatParameters(make_model()), TrainingConfig())
     with pytest.raises(RunError, match="other sizes"):
         adam.restore(Adam(parameters, TrainingConfig()).state(), steps=1)
+
+
+def test_the_first_step_does_not_wait_for_torch_s_compiler() -> None:
+    program = (
+        "import sys, torch\n"
+        "from transduce.training.config import TrainingConfig\n"
+        "from transduce.training.flat_parameters import FlatParameters\n"
+        "from transduce.training.optimization import Adam\n"
+        "parameters = FlatParameters(torch.nn.Linear(3, 5))\n"
+        "Adam(parameters, TrainingConfig()).step(rate=0.1)\n"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"

@@ -19,6 +19,7 @@ from transduce.text.tokenizer import EOS, Tokenizer
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.averaging import average_last
 from transduce.training.batches import TrainingBatches
+from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World, join_world
 from transduce.training.interruption import StopRequest, stopping_on_signals
@@ -56,13 +57,13 @@ def prepare(folder: Path) -> None:
 
 def configured(settings: list[str]) -> TrainingConfig:
     values: dict[str, object] = {
-        "steps": 60,
+        "steps": 90,
         "batch_tokens": 200,
         "micro_batch_tokens": 120,
         "schedule": "inverse_sqrt",
         "peak": 3e-3,
         "warmup_steps": 10,
-        "checkpoint_every": 7,
+        "checkpoint_every": 3,
         "validate_every": 10,
         "report_every": 5,
         "bpe_dropout": 0.1,
@@ -104,11 +105,18 @@ def weights_hash(folder: Path, *, last: int = 3) -> str:
     return digest.hexdigest()
 
 
+def newest_step(folder: Path) -> int:
+    """Return the step of the newest checkpoint, or 0."""
+    return max((checkpoint.step for checkpoint in Checkpoints(folder / "run" / "checkpoints").all()), default=0)
+
+
 def main() -> None:
     folder, settings = Path(sys.argv[1]), [argument for argument in sys.argv[2:] if argument != "exact"]
-    prepare(folder)
     config = configured(settings)
     with join_world(timeout=config.rank_timeout) as world, stopping_on_signals() as stop:
+        if world.is_main:
+            prepare(folder)
+        world.wait_for_all()
         print("begun", flush=True)
         dropout = 0.0 if "exact" in sys.argv else 0.1
         outcome = train(folder, config, stop=stop, world=world, dropout=dropout)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from transduce.errors import RunError
 from transduce.training.config import TrainingConfig
@@ -66,23 +67,35 @@ def learning_rate(config: TrainingConfig, *, d_model: int) -> LearningRate:
 
 
 class Adam:
-    """Adam over flat parameters, with its state open to be saved and restored by name."""
+    """Adam over flat parameters, with its state open to be saved and restored by name.
+
+    It calls torch's kernel as a function: constructing a `torch.optim.Optimizer` imports torch's compiler, which takes
+    longer than the first steps of a small model.
+    """
 
     def __init__(self, parameters: FlatParameters, config: TrainingConfig) -> None:
-        self.parameters = parameters
+        self.parameters, self.config = parameters, config
         self.mean, self.square = torch.zeros_like(parameters.values), torch.zeros_like(parameters.values)
         self._steps = torch.zeros((), dtype=torch.float32, device=parameters.values.device)
-        values = torch.nn.Parameter(parameters.values, requires_grad=True)
-        values.grad = parameters.gradients
-        self._adam = torch.optim.Adam(
-            [values], lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
-        )
-        self._adam.state[values] = {"step": self._steps, "exp_avg": self.mean, "exp_avg_sq": self.square}
 
     def step(self, *, rate: float) -> None:
         """Apply the gradients at this learning rate."""
-        self._adam.param_groups[0]["lr"] = rate
-        self._adam.step()
+        adam(
+            [self.parameters.values],
+            [self.parameters.gradients],
+            [self.mean],
+            [self.square],
+            [],
+            [self._steps],
+            fused=True,
+            amsgrad=False,
+            beta1=self.config.beta1,
+            beta2=self.config.beta2,
+            lr=rate,
+            weight_decay=0.0,
+            eps=self.config.epsilon,
+            maximize=False,
+        )
 
     def state(self) -> dict[str, Tensor]:
         """Return the two running means of every parameter under its name."""
