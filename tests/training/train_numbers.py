@@ -93,7 +93,7 @@ def train(folder: Path, config: TrainingConfig, *, stop: StopRequest, world: Wor
         stop_requested=lambda: bool(stop),
         world=world,
     )
-    return Trainer(model, TrainingBatches(store, config, tokenizer=tokenizer), config, surroundings=surroundings).run()
+    return Trainer(model, TrainingBatches(store, config, segmenter=tokenizer), config, surroundings=surroundings).run()
 
 
 def weights_hash(folder: Path, *, last: int = 3) -> str:

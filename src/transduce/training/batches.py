@@ -1,35 +1,22 @@
-"""The batches of training: planned by epoch, dealt to ranks and micro-batches, and segmented anew under BPE-dropout.
-
-BPE-dropout (Provilkov et al. 2020) leaves out merges at random, so that the model sees a word in several
-segmentations. What is drawn depends on (seed, epoch, sentence) alone.
-"""
+"""The batches of training: planned by epoch, dealt to ranks and micro-batches, and segmented anew under BPE-dropout."""
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import torch
 
-from transduce.data.batch import Batch, collate, pad_rows
+from transduce.data.batch import Batch, Resegmentation, collate
 from transduce.data.batching import BatchPlan, Sentences
 from transduce.data.token_store import TokenStore
+from transduce.text.tokenizer import Tokenizer
 from transduce.training.config import TrainingConfig
-
-EOS = 3
-
-
-class Segmenter(Protocol):
-    """What BPE-dropout needs of a tokenizer."""
-
-    def sample(self, text: str, *, dropout: float, key: tuple[int, int, int]) -> list[int]:
-        """Return a random segmentation of `text` that depends on `key` alone."""
 
 
 class TrainingBatches:
     """Every step of every epoch over a training corpus."""
 
-    def __init__(self, store: TokenStore, config: TrainingConfig, *, tokenizer: Segmenter | None = None) -> None:
-        assert config.bpe_dropout == 0.0 or tokenizer is not None, "BPE-dropout needs the tokenizer"
-        self.store, self.config, self.tokenizer = store, config, tokenizer
+    def __init__(self, store: TokenStore, config: TrainingConfig, *, segmenter: Tokenizer | None = None) -> None:
+        assert config.bpe_dropout == 0.0 or segmenter is not None, "BPE-dropout needs the tokenizer"
+        self.store, self.config, self.segmenter = store, config, segmenter
         self.plan = BatchPlan(
             store.source_lengths, store.target_lengths, tokens_per_step=config.batch_tokens, seed=config.seed
         )
@@ -48,10 +35,7 @@ class TrainingBatches:
 
     def batch(self, sentences: Sentences, *, epoch: int) -> Batch:
         """Return these sentences as a batch, segmented as this epoch segments them."""
-        if self.tokenizer is None or self.config.bpe_dropout == 0.0:
-            return collate(self.store, sentences)
-        pairs = [self._sample(sentence, epoch, self.tokenizer) for sentence in sentences.tolist()]
-        return Batch(pad_rows([pair[0] for pair in pairs]), pad_rows([pair[1] for pair in pairs]), sentences)
+        return collate(self.store, sentences, resegmentation=self._resegmentation(epoch))
 
     def largest(self, *, epoch: int, ranks: int) -> Batch:
         """Return the micro-batch of an epoch that needs most memory: of the largest step or of the longest pair."""
@@ -62,13 +46,14 @@ class TrainingBatches:
         shares = [share for step in candidates for share in self.plan.deal(step, ranks=ranks, micro_batch_tokens=limit)]
         return self.batch(self.plan.largest(shares), epoch=epoch)
 
-    def _sample(self, sentence: int, epoch: int, tokenizer: Segmenter) -> tuple[list[int], list[int]]:
-        # The two sides of a pair are two sentences to the sampler, so that equal texts are not segmented equally.
-        source, target = (
-            tokenizer.sample(text, dropout=self.config.bpe_dropout, key=(self.config.seed, epoch, 2 * sentence + side))
-            for side, text in enumerate(self.store.text(sentence))
+    def _resegmentation(self, epoch: int) -> Resegmentation | None:
+        if self.segmenter is None or self.config.bpe_dropout == 0.0:
+            return None
+        # No sample may be longer than the corpus' longest sentence: what fits into memory and positions stays known.
+        longest = max(int(self.plan.source_lengths.max()), int(self.plan.target_lengths.max()))
+        return Resegmentation(
+            self.segmenter, self.config.bpe_dropout, seed=self.config.seed, epoch=epoch, max_length=longest
         )
-        return [*source, EOS], [*target, EOS]
 
 
 def part_of(batch: Batch, rows: int) -> Batch:

@@ -29,6 +29,8 @@ class World:
     size: int = 1
     local_rank: int = 0
     local_size: int = 1
+    device: str = "cpu"
+    """Where tensors must be for the ranks to exchange them."""
     timeout: str = "30m"
 
     @property
@@ -50,19 +52,19 @@ class World:
                 distributed.broadcast(tensor, src=0)
         return tensor
 
-    def broadcast_text(self, text: str, *, device: torch.device | None = None) -> str:
+    def broadcast_text(self, text: str) -> str:
         """Return rank 0's text on every rank."""
         if self.size == 1:
             return text
-        data = torch.frombuffer(bytearray(text.encode("utf-8") or b" "), dtype=torch.uint8).to(device)
-        length = self.broadcast_(torch.tensor([data.numel()], device=device))
+        data = torch.frombuffer(bytearray(text.encode("utf-8") or b" "), dtype=torch.uint8).to(self.device)
+        length = self.broadcast_(torch.tensor([data.numel()], device=self.device))
         if not self.is_main:
-            data = torch.empty(int(length), dtype=torch.uint8, device=device)
+            data = torch.empty(int(length), dtype=torch.uint8, device=self.device)
         return self.broadcast_(data).cpu().numpy().tobytes().decode("utf-8")
 
     def any(self, claim: bool) -> bool:
         """Return whether any rank claims it; every rank must ask."""
-        return bool(self.sum_(torch.tensor([float(claim)])) > 0)
+        return bool(self.sum_(torch.tensor([float(claim)], device=self.device)) > 0)
 
     def wait_for_all(self) -> None:
         """Return once every rank has come here: what rank 0 wrote before it can be read after it."""
@@ -92,6 +94,7 @@ def join_world(*, device: str = "cpu", timeout: str = "30m") -> Iterator[World]:
         size=size,
         local_rank=int(os.environ.get("LOCAL_RANK", "0")),
         local_size=int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
+        device=device,
         timeout=timeout,
     )
     if device == "cuda":

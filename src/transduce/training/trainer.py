@@ -139,6 +139,7 @@ class Trainer:
                 is_stopped = self.world.any(is_stopped or self.around.stop_requested())
         if state.step > saved_step:
             self.save(state, is_regular=False)
+        self.world.wait_for_all()  # so that every rank may read the newest checkpoint
         return Outcome(ending=ending, progress=state)
 
     def ending(self, state: Progressed, *, is_stopped: bool = False, is_overtime: bool = False) -> Ending | None:
@@ -186,7 +187,7 @@ class Trainer:
         value = validation.loss if self.config.best_by == "loss" else validation.bleu
         if value is None:
             raise ConfigError('training.best_by = "bleu", but this validation gives no BLEU. Set it to "loss".')
-        return float(self.world.broadcast_(torch.tensor([value], dtype=torch.float64)))
+        return float(self.world.broadcast_(torch.tensor([value], dtype=torch.float64, device=self.world.device)))
 
     def save(self, state: Progressed, *, is_regular: bool) -> Checkpoint | None:
         """Write a checkpoint on rank 0, and remove what no longer needs to be kept."""
