@@ -21,13 +21,13 @@ from torch import Tensor
 
 from transduce.compute import Compute
 from transduce.data.preparation import Prepared, prepare
-from transduce.errors import DataError
+from transduce.errors import DataError, ModelError
 from transduce.experiment import ExperimentConfig
 from transduce.files import locked
 from transduce.model.config import ModelConfig
 from transduce.model.cost import parameter_count
 from transduce.model.transformer import Transformer
-from transduce.model_directory import Description, Languages, find_model, load_model, save_model
+from transduce.model_directory import Description, Languages, find_model, load_model, read_description, save_model
 from transduce.pipeline.card import Provenance, write_card
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.planning import Choice, keep_experiment
@@ -37,9 +37,10 @@ from transduce.progress import Progress
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.averaging import average_last
 from transduce.training.batches import TrainingBatches
+from transduce.training.checkpoint import Checkpoint, Checkpoints
 from transduce.training.distributed import World, join_world
 from transduce.training.randomness import mixed_seed
-from transduce.training.resumption import settle_compute
+from transduce.training.resumption import CHECKPOINTS_FOLDER, settle_compute
 from transduce.training.state import Progressed
 from transduce.training.trainer import Ending, Outcome, Surroundings, Trainer, Validated
 from transduce.training.validation import Validation
@@ -95,6 +96,8 @@ class Run:
     def train(self, *, stop_requested: Callable[[], bool]) -> Finished:
         """Train to the end of the budget, then leave the finished model."""
         self.stop_requested = stop_requested
+        if self.world.is_main:
+            self._catch_up_with_best()
         outcome = self.trainer.run()
         if outcome.ending is Ending.STOPPED:
             return self._stopped(outcome)
@@ -157,6 +160,25 @@ class Run:
         self._write_report("training", validated.progress, validated.validation)
         self.progress.note(_validation_line(validated))
 
+    def _catch_up_with_best(self) -> None:
+        """Write the model of the best checkpoint if a kill fell between the two."""
+        checkpoints = Checkpoints(self.folder / CHECKPOINTS_FOLDER).all()
+        newest = next((one for one in reversed(checkpoints) if one.fault() is None), None)
+        progress = newest.state().progress if newest else Progressed()
+        if progress.best is None:
+            return
+        steps = (progress.best.step,)
+        try:
+            is_current = read_description(self.folder / "model").training.get("averaged") == list(steps)
+        except ModelError:
+            is_current = False
+        best = self._checkpoint(progress.best.step)
+        if not is_current and best.fault() is None:
+            self._save_model(best.model(), steps, progress, None)
+
+    def _checkpoint(self, step: int) -> Checkpoint:
+        return Checkpoint(self.folder / CHECKPOINTS_FOLDER / f"step-{step:08d}", step)
+
     def _stopped(self, outcome: Outcome) -> Finished:
         report = self._write_report("stopped; the same command goes on", outcome.progress, self.last_validation)
         return Finished(outcome, self.folder / "model", report, self.last_validation, ())
@@ -175,8 +197,11 @@ class Run:
                 f"The average of steps {_listed(steps)} is worse on validation than the checkpoint of step "
                 f"{best.step:,} ({best.measure} {best.value:.4g}), so model/ stays that checkpoint."
             )
-            steps = (best.step,)
-            validation = self._validate_with(load_model(self.folder / "model").parameters)
+            # The model on the disk may be an older best: a kill can fall between a checkpoint and its model.
+            steps, weights = (best.step,), self._checkpoint(best.step).model()
+            validation = self._validate_with(weights)
+            if self.world.is_main:
+                self._save_model(weights, steps, outcome.progress, validation)
         report = self.folder / "report.html"
         if self.world.is_main:
             report = self._write_report(f"finished: {outcome.ending.value}", outcome.progress, validation)

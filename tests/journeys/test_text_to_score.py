@@ -1,0 +1,96 @@
+"""From text to score on the bundled corpus, through the command line of the built wheel."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., "CompletedProcess[str]"]
+QUICK = (
+    "--threads=1",
+    "--set=training.steps=30",
+    "--set=training.validate_every=10",
+    "--set=training.checkpoint_every=10",
+    "--set=training.batch_tokens=512",
+    "--set=model.d_model=32",
+    "--set=model.d_ff=64",
+    "--set=model.layers=1",
+    "--set=model.vocabulary_size=800",
+)
+
+
+def test_from_text_to_score(run: Run, tmp_path: Path) -> None:
+    run("demo", "--write-corpus", "corpus", "--pairs", "300")
+    corpus = tmp_path / "corpus"
+    assert {path.name for path in corpus.glob("*.tsv")} == {
+        "train.tsv",
+        "valid.tsv",
+        "test.tsv",
+        "test_combinations.tsv",
+        "test_long.tsv",
+    }
+    languages = ("--from", "en", "--to", "de")
+    planned = run("train", "--train", "corpus/train.tsv", *languages, "--output", "runs/d", *QUICK, "--dry-run")
+    assert "Ctrl-C finishes the step and saves" in planned.stderr
+    assert not (tmp_path / "runs/d/checkpoints").exists()
+
+    trained = run("train", "--output", "runs/d")
+    assert "training ended at step 30: its steps are done" in trained.stderr
+    assert (tmp_path / "runs/d/report.html").read_text(encoding="utf-8").count("<script") == 2
+    card = (tmp_path / "runs/d/model/README.md").read_text(encoding="utf-8")
+    assert card.startswith("# en → de")
+    assert "Intended use and limits" in card
+
+    sources = (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()[:7]
+    (tmp_path / "in.txt").write_text("".join(line.split("\t")[0] + "\n" for line in sources) + "\n\n", encoding="utf-8")
+    translated = run("translate", "runs/d", "in.txt", "--threads=1")
+    assert translated.stdout.count("\n") == 9
+    assert translated.stdout.endswith("\n\n\n")
+    run("translate", "runs/d", "in.txt", "--output", "out.txt", "--threads=1")
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == translated.stdout
+    refused = run("translate", "runs/d", "in.txt", "--output", "out.txt", exit_code=2)
+    assert "out.txt exists already. Add --force" in refused.stderr
+    one = json.loads(run("translate", "runs/d", "--text", "The dog sleeps.", "--json", "--threads=1").stdout)
+    assert one["text"] == one["alternatives"][0]["text"]
+    absent = run("translate", "runs/d", "The dog sleeps.", exit_code=2)
+    assert "does not exist" in absent.stderr
+    assert "--text" in absent.stderr
+
+    scores = json.loads(run("evaluate", "runs/d", "corpus/test.tsv", "--json", "--threads=1").stdout)
+    assert "BLEU" in json.dumps(scores)
+    run("average", "runs/d", "--last", "2")
+    run("attention", "runs/d", "The dog sleeps.", "--output", "page.html", "--threads=1")
+    assert "What every head attended to" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_run_goes_on_is_refused_and_begins_anew(run: Run, tmp_path: Path) -> None:
+    run("demo", "--write-corpus", "corpus", "--pairs", "200")
+    run("train", "--train", "corpus/train.tsv", "--output", "runs/a", *QUICK, "--set=training.steps=10")
+    more = run("train", "--output", "runs/a", "--set", "training.steps=20")
+    assert "training ended at step 20" in more.stderr
+    other = run("train", "--output", "runs/a", "--set", "training.seed=9", exit_code=2)
+    assert "training.seed: 1 in the run, 9 now" in other.stderr
+    assert "Traceback" not in other.stderr
+    onward = ("--train", "corpus/test.tsv", "--output", "runs/b", "--start-from", "runs/a", "--threads=1")
+    begun = run("train", *onward, "--set=training.steps=5", "--set=training.validate_every=5")
+    assert "training ended at step 5" in begun.stderr
+    sizes = [json.loads((tmp_path / f"runs/{r}/model/config.json").read_text(encoding="utf-8")) for r in "ab"]
+    assert sizes[0]["architecture"] == sizes[1]["architecture"]
+    nothing = run("train", "--output", "runs/none", exit_code=2)
+    assert "say what to learn from" in nothing.stderr
+
+
+def test_an_experiment_file_is_written_edited_and_run(run: Run, tmp_path: Path) -> None:
+    run("demo", "--write-corpus", "corpus", "--pairs", "100")
+    run("train", "--train", "corpus/train.tsv", "--preset", "tiny", "--write-experiment", "mine.toml")
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    assert "# Width of the embeddings" in text
+    (tmp_path / "mine.toml").write_text(text.replace("d_ff = 256", "d_ff = 0"), encoding="utf-8")
+    assert "model.d_ff = 0" in run("train", "mine.toml", "--output", "runs/m", exit_code=2).stderr
+    (tmp_path / "mine.toml").write_text(text.replace("d_ff = 256", "d_ff = 64"), encoding="utf-8")
+    run("train", "mine.toml", "--set", "training.steps=2", "--threads=1")
+    assert (tmp_path / "runs/mine/model/weights.safetensors").exists()
