@@ -20,8 +20,8 @@ from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
 from transduce.errors import ConfigError, DataError, ModelError
+from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.inspection.report import AttentionReport, inspect
-from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model_directory import Languages, ModelDirectory, find_model, load_model
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
@@ -144,21 +144,16 @@ class Translator:
             for number, (text, own, refusal) in enumerate(zip(texts, parts, refusals, strict=True))
         ]
 
-    @torch.no_grad()
     def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
         """Return how probable the model finds each pair's target, given its source, both taken as one sentence."""
         assert len(self.networks) == 1, "likelihood is defined for one model"
-        network = self.networks[0]
-        results: dict[int, Likelihood] = {}
-        encoded = [_Sentence(number, 0, *self._encode(source)) for number, (source, _) in enumerate(pairs)]
-        for batch in self._batches(encoded):
-            targets = [self._encode(pairs[sentence.text][1])[1] for sentence in batch]
-            source_BS, target_BT = pad_rows([sentence.ids for sentence in batch]), pad_rows(targets)
-            log_BT = token_log_probabilities(network(source_BS, target_BT), network.output_matrix_VD, target_BT)
-            for sentence, ids, row in zip(batch, targets, log_BT.tolist(), strict=True):
-                pieces = tuple(self.tokenizer.piece(token) for token in ids)
-                results[sentence.text] = Likelihood(pieces, tuple(row[: len(ids)]))
-        return [results[number] for number in range(len(pairs))]
+        encoded = encode_pairs(self.tokenizer, pairs)
+        return [
+            Likelihood(tuple(self.tokenizer.piece(token) for token in target), tuple(log_probabilities))
+            for (_, target), log_probabilities in zip(
+                encoded, log_probabilities_of_pairs(self.networks[0], encoded), strict=True
+            )
+        ]
 
     def attention(self, text: str, *, target: str | None = None, **options: Any) -> AttentionReport:  # noqa: ANN401
         """Return what every head did for a sentence and its translation: search's own, or the `target` forced.
