@@ -119,13 +119,15 @@ def test_files_given_for_validation_and_test_are_used_whole(corpus: Path, tmp_pa
 def test_several_files_and_forms_make_one_split(tmp_path: Path, sentences: list[tuple[str, str]]) -> None:
     (tmp_path / "a.en").write_text("".join(f"{s}\n" for s, _ in sentences[:30]), encoding="utf-8")
     (tmp_path / "a.de").write_text("".join(f"{t}\n" for _, t in sentences[:30]), encoding="utf-8")
-    (tmp_path / "b.csv").write_text("".join(f"{s};{t}\n" for s, t in sentences[30:]), encoding="utf-16")
+    rows = [f"{s};{t}\n" for s, t in sentences[30:]] + [f"{'long ' * 300};lang\n"]
+    (tmp_path / "b.csv").write_text("".join(rows), encoding="utf-16")
     prepared = build(
         config(f"{tmp_path / 'a.en'},{tmp_path / 'a.de'}", tmp_path / "b.csv", held_out_valid=0), tmp_path / "p"
     )
     assert texts(prepared.train) == sentences
-    assert [corpus.pairs for corpus in prepared.report.corpora["train"]] == [30, 50]
+    assert [corpus.pairs for corpus in prepared.report.corpora["train"]] == [30, 51]
     assert (prepared.valid, prepared.test) == (None, None)
+    assert f"{tmp_path / 'b.csv'}:51\ttoo long" in (tmp_path / "p" / "dropped.tsv").read_text(encoding="utf-8")
 
 
 def test_what_is_dropped_is_counted_by_rule_and_listed(corpus: Path, tmp_path: Path) -> None:
@@ -249,38 +251,52 @@ class TestReuse:
         assert digests(tmp_path / "p") == whole
 
 
+def interrupt(config: DataConfig, folder: Path, *, stage: str) -> None:
+    """Prepare as far as the middle of a stage."""
+
+    class InterruptedStage(SilentStage):
+        def advance(self, amount: int = 1) -> None:
+            raise KeyboardInterrupt
+
+    class Interrupted(Silent):
+        @contextmanager
+        def stage(self, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Stage]:
+            yield InterruptedStage() if name == stage else SilentStage()
+            if name == stage:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(config, folder, vocabulary_size=SIZE, progress=Interrupted())
+
+
 class TestInterruption:
     @pytest.mark.parametrize("name", ["reading", "counting words", "encoding train", "encoding valid", "encoding test"])
     def test_interrupted_in_any_stage_it_goes_on_to_the_same_bytes(
         self, corpus: Path, tmp_path: Path, name: str
     ) -> None:
         build(config(corpus), tmp_path / "whole")
-
-        class InterruptedStage(SilentStage):
-            def advance(self, amount: int = 1) -> None:
-                raise KeyboardInterrupt
-
-        class Interrupted(Watcher):
-            @contextmanager
-            def stage(self, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Stage]:
-                yield InterruptedStage() if name == interrupted else SilentStage()
-                if name == interrupted:
-                    raise KeyboardInterrupt
-
-        interrupted = name
-        with pytest.raises(KeyboardInterrupt):
-            build(config(corpus), tmp_path / "p", Interrupted())
+        interrupt(config(corpus), tmp_path / "p", stage=name)
         watcher = Watcher()
         build(config(corpus), tmp_path / "p", watcher)
         assert digests(tmp_path / "p") == digests(tmp_path / "whole")
         assert ("reading" in watcher.stages) == (name == "reading"), "a finished stage is not repeated"
 
     def test_other_settings_after_an_interruption_take_nothing_of_the_old(self, corpus: Path, tmp_path: Path) -> None:
-        build(config(corpus, max_length=9), tmp_path / "whole")
+        build(config(corpus, held_out_valid=3), tmp_path / "whole")
+        interrupt(config(corpus), tmp_path / "p", stage="encoding valid")
+        build(config(corpus, held_out_valid=3), tmp_path / "p")
+        assert digests(tmp_path / "p") == digests(tmp_path / "whole")
+
+    def test_what_a_kill_left_behind_is_cleared(self, corpus: Path, tmp_path: Path) -> None:
+        build(config(corpus), tmp_path / "whole")
+        interrupt(config(corpus), tmp_path / "p", stage="encoding valid")
+        shutil.copytree(tmp_path / "p" / "text", tmp_path / "kept")
         build(config(corpus), tmp_path / "p")
-        shutil.copytree(tmp_path / "p" / "train", tmp_path / "p" / "text")
-        (tmp_path / "p" / "prepared.json").unlink()
-        build(config(corpus, max_length=9), tmp_path / "p")
+        # As if killed after the record was written and before the text was removed; later a store was damaged too.
+        (tmp_path / "kept").rename(tmp_path / "p" / "text")
+        (tmp_path / "p" / "tokenizer.model.being-written-12-34").touch()
+        (tmp_path / "p" / "train" / "store.json").write_text("{", encoding="utf-8")
+        build(config(corpus), tmp_path / "p")
         assert digests(tmp_path / "p") == digests(tmp_path / "whole")
 
     def test_a_second_process_is_refused(self, corpus: Path, tmp_path: Path) -> None:

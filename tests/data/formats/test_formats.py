@@ -75,6 +75,9 @@ class TestCsv:
         content = "Yes, I do;Ja, doch\nNo;Nein, nein, nein\nWell, well;Na\nOh, no, no;Oh\n"
         assert read(tmp_path / "x.csv", content)[0] == ("Yes, I do", "Ja, doch")
 
+    def test_semicolons_in_quotes_do_not_make_commas_semicolons(self, tmp_path: Path) -> None:
+        assert read(tmp_path / "x.csv", '"a; b","c; d"\n"e; f","g; h"\n') == [("a; b", "c; d"), ("e; f", "g; h")]
+
     def test_excels_line_that_names_the_separator_is_obeyed(self, tmp_path: Path) -> None:
         path = tmp_path / "x.csv"
         path.write_text("sep=;\na,b;c,d\n", encoding="utf-8")
