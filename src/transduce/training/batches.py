@@ -12,14 +12,26 @@ from transduce.training.config import TrainingConfig
 
 
 class TrainingBatches:
-    """Every step of every epoch over a training corpus."""
+    """Every step of every epoch over a training corpus.
 
-    def __init__(self, store: TokenStore, config: TrainingConfig, *, segmenter: Tokenizer | None = None) -> None:
+    `max_length` bounds what BPE-dropout may make of a sentence; it is twice the corpus' longest unless given, and should
+    be given where the model knows only so many positions.
+    """
+
+    def __init__(
+        self,
+        store: TokenStore,
+        config: TrainingConfig,
+        *,
+        segmenter: Tokenizer | None = None,
+        max_length: int | None = None,
+    ) -> None:
         assert config.bpe_dropout == 0.0 or segmenter is not None, "BPE-dropout needs the tokenizer"
         self.store, self.config, self.segmenter = store, config, segmenter
         self.plan = BatchPlan(
             store.source_lengths, store.target_lengths, tokens_per_step=config.batch_tokens, seed=config.seed
         )
+        self.max_length = max_length or 2 * int(max(store.source_lengths.max(), store.target_lengths.max()))
         self._planned: tuple[int, list[Sentences]] | None = None
 
     def steps(self, epoch: int) -> list[Sentences]:
@@ -49,10 +61,8 @@ class TrainingBatches:
     def _resegmentation(self, epoch: int) -> Resegmentation | None:
         if self.segmenter is None or self.config.bpe_dropout == 0.0:
             return None
-        # No sample may be longer than the corpus' longest sentence: what fits into memory and positions stays known.
-        longest = max(int(self.plan.source_lengths.max()), int(self.plan.target_lengths.max()))
         return Resegmentation(
-            self.segmenter, self.config.bpe_dropout, seed=self.config.seed, epoch=epoch, max_length=longest
+            self.segmenter, self.config.bpe_dropout, seed=self.config.seed, epoch=epoch, max_length=self.max_length
         )
 
 

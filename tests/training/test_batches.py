@@ -1,0 +1,103 @@
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from transduce.data.token_store import TokenStore, token_store_written
+from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.training.batches import TrainingBatches, part_of
+from transduce.training.config import TrainingConfig
+
+MakeConfig = Callable[..., TrainingConfig]
+TEXTS = [(f"the quick brown fox number {n} jumps", f"der flinke braune Fuchs Nummer {n} springt") for n in range(30)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.learn([side for pair in TEXTS for side in pair], vocabulary_size=400)
+
+
+@pytest.fixture
+def text_store(tmp_path: Path, tokenizer: Tokenizer) -> TokenStore:
+    with token_store_written(tmp_path / "texts", vocabulary_size=tokenizer.vocabulary_size) as writer:
+        sides = [[[*tokenizer.encode(pair[side]), EOS] for pair in TEXTS] for side in (0, 1)]
+        writer.append(sides[0], sides[1], texts=TEXTS)
+    return TokenStore.open(tmp_path / "texts")
+
+
+def test_an_epoch_s_ranks_and_micro_batches_hold_every_sentence_once(
+    store: TokenStore, make_config: MakeConfig
+) -> None:
+    batches = TrainingBatches(store, make_config(micro_batch_tokens=30))
+    dealt = [
+        int(sentence)
+        for step, rank in itertools.product(batches.steps(3), range(2))
+        for batch in batches.deal(step, epoch=3, rank=rank, ranks=2)
+        for sentence in batch.sentences
+    ]
+    assert sorted(dealt) == list(range(len(store)))
+
+
+@pytest.mark.parametrize("micro_batch_tokens", [None, 30])
+def test_no_batch_is_larger_than_the_largest(
+    store: TokenStore, make_config: MakeConfig, micro_batch_tokens: int | None
+) -> None:
+    batches = TrainingBatches(store, make_config(micro_batch_tokens=micro_batch_tokens))
+
+    def size(source: torch.Tensor, target: torch.Tensor) -> int:
+        return source.size(0) * max(source.size(1), target.size(1))
+
+    largest = batches.largest(epoch=0, ranks=1)
+    sizes = [
+        size(batch.source_BS, batch.target_BT)
+        for step in batches.steps(0)
+        for batch in batches.deal(step, epoch=0, rank=0, ranks=1)
+    ]
+    limit = micro_batch_tokens or 64
+    assert size(largest.source_BS, largest.target_BT) >= min(max(sizes), 0.8 * limit)
+
+
+def test_bpe_dropout_segments_anew_in_every_epoch_and_alike_at_every_start(
+    text_store: TokenStore, tokenizer: Tokenizer, make_config: MakeConfig
+) -> None:
+    def drawn(epoch: int, *, seed: int = 1) -> list[list[int]]:
+        config = make_config(bpe_dropout=0.3, seed=seed)
+        batch = TrainingBatches(text_store, config, segmenter=tokenizer).batch(np.arange(30), epoch=epoch)
+        return batch.source_BS.tolist() + batch.target_BT.tolist()
+
+    assert drawn(0) == drawn(0)
+    assert drawn(0) != drawn(1)
+    assert drawn(0) != drawn(0, seed=2)
+    for row, text in zip(drawn(5), [pair[side] for side in (0, 1) for pair in TEXTS], strict=True):
+        tokens = [token for token in row if token]
+        assert tokens[-1] == EOS
+        assert tokenizer.decode(tokens) == text
+
+
+def test_no_sample_is_longer_than_the_model_s_positions(
+    text_store: TokenStore, tokenizer: Tokenizer, make_config: MakeConfig
+) -> None:
+    longest = int(max(text_store.source_lengths.max(), text_store.target_lengths.max()))
+    for max_length in (longest, longest + 3):
+        config = make_config(bpe_dropout=0.5)
+        batches = TrainingBatches(text_store, config, segmenter=tokenizer, max_length=max_length)
+        batch = batches.batch(np.arange(30), epoch=0)
+        assert max(batch.source_BS.size(1), batch.target_BT.size(1)) <= max_length
+
+
+def test_without_bpe_dropout_batches_are_the_store_s_own(
+    text_store: TokenStore, tokenizer: Tokenizer, make_config: MakeConfig
+) -> None:
+    batch = TrainingBatches(text_store, make_config(), segmenter=tokenizer).batch(np.array([4, 2]), epoch=1)
+    assert [token for token in batch.source_BS[1].tolist() if token] == text_store.source(2).tolist()
+
+
+def test_a_part_keeps_its_padding(store: TokenStore, make_config: MakeConfig) -> None:
+    batch = TrainingBatches(store, make_config()).batch(np.arange(7), epoch=0)
+    part = part_of(batch, 3)
+    assert torch.equal(part.source_BS, batch.source_BS[:3])
+    assert torch.equal(part.target_BT, batch.target_BT[:3])
+    assert part.sentences.tolist() == [0, 1, 2]
