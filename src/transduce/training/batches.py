@@ -14,8 +14,8 @@ from transduce.training.config import TrainingConfig
 class TrainingBatches:
     """Every step of every epoch over a training corpus.
 
-    `max_length` bounds what BPE-dropout may make of a sentence; it is twice the corpus' longest unless given, and should
-    be given where the model knows only so many positions.
+    `max_length` bounds what BPE-dropout may make of a sentence; it is twice the corpus' longest unless given, and
+    should be given where the model knows only so many positions.
     """
 
     def __init__(
