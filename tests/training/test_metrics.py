@@ -6,6 +6,7 @@ import pytest
 from transduce.training.metrics import JsonLines, TensorBoardEvents, read_metrics
 from transduce.training.reports import means
 from transduce.training.step import StepCounts, StepReport
+from transduce.training.validation import Sample
 
 
 def test_reports_are_one_object_a_line(tmp_path: Path) -> None:
@@ -48,6 +49,7 @@ def test_tensorboard_reads_the_events_back(tmp_path: Path) -> None:
 
     writer = TensorBoardEvents(tmp_path, resumed_step=20)
     writer.write("train", 30, {"loss": 2.5, "samples": ["no number"]})
+    writer.write_samples(40, [Sample("a dog", "ein Hund", "eine Hund")])
     writer.close()
     (file,) = (tmp_path / "tensorboard").iterdir()
     content, events = file.read_bytes(), []
@@ -61,6 +63,9 @@ def test_tensorboard_reads_the_events_back(tmp_path: Path) -> None:
     assert events[1].step == 21
     (value,) = events[2].summary.value
     assert (events[2].step, value.tag, value.simple_value) == (30, "train/loss", 2.5)
+    (text,) = events[3].summary.value
+    assert (events[3].step, text.metadata.plugin_data.plugin_name) == (40, "text")
+    assert text.tensor.string_val == ["    a dog\n    → eine Hund\n    (ein Hund)".encode()]
 
 
 def test_means_weigh_tokens_not_steps() -> None:

@@ -25,7 +25,7 @@ def append_samples(run: Path, step: int, samples: Sequence[Sample]) -> None:
     """Keep the sample translations of a validation beside the metrics."""
     line = {"step": step, "samples": [[s.source, s.reference, s.translation] for s in samples]}
     with (run / SAMPLES_FILE).open("a", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.write(json.dumps(line) + "\n")
 
 
 def write_report(

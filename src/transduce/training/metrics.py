@@ -7,13 +7,14 @@ resumed at a step, lines beyond it are cut, so that no step appears twice.
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from transduce.files import write_atomically
+from transduce.training.validation import Sample
 
 METRICS_FILE = "metrics.jsonl"
 EVENTS_FOLDER = "tensorboard"
@@ -79,6 +80,17 @@ class TensorBoardEvents:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 summary = scalar(f"{kind}/{name}", value)
                 self._writer.write_event(self._event(wall_time=time.time(), step=step, summary=summary))
+        self._writer.flush()
+
+    def write_samples(self, step: int, samples: Sequence[Sample]) -> None:
+        """Add a validation's sample translations as text, each under its source and above its reference."""
+        from tensorboardX.summary import text
+
+        for number, sample in enumerate(samples, start=1):
+            lines = (sample.source, f"→ {sample.translation}", f"({sample.reference})")
+            # TensorBoard reads Markdown: indented lines are shown as they are.
+            summary = text(f"samples/{number}", "\n".join(f"    {line}" for line in lines))
+            self._writer.write_event(self._event(wall_time=time.time(), step=step, summary=summary))
         self._writer.flush()
 
     def close(self) -> None:

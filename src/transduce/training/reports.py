@@ -54,6 +54,9 @@ class Reports:
     def add_validation(self, state: Progressed, validation: Validation) -> None:
         """Write what a validation found."""
         self._write("valid", state, validation.measures())
+        for writer in self.writers:
+            if isinstance(writer, TensorBoardEvents):
+                writer.write_samples(state.step, validation.samples)
 
     def _write(self, kind: str, state: Progressed, measures: dict[str, JsonValue] | dict[str, float]) -> None:
         where: dict[str, JsonValue] = {"epoch": state.epoch, "tokens": state.tokens, "seconds": round(state.seconds, 3)}
