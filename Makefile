@@ -1,4 +1,4 @@
-# Three commands: make setup, make check, make test. pip's own variables (PIP_INDEX_URL, PIP_CERT, …) are honoured.
+# make demo, make test; for work on the code: make setup, make check. pip's own variables (PIP_INDEX_URL, PIP_CERT, …) are honoured.
 PYTHON ?= python3
 VENV ?= .venv
 READY ?= $(VENV)/.ready
@@ -6,7 +6,7 @@ WORKERS ?= auto
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: setup check test static format clean
+.PHONY: setup demo check test static format clean
 
 setup: $(READY)
 
@@ -19,6 +19,9 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	@touch $@
+
+demo: $(READY)
+	$(BIN)/transduce demo
 
 static: $(READY)
 	$(BIN)/ruff format --check .
