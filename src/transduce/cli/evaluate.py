@@ -18,8 +18,9 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="[MODEL] [TEST]",
-            help="A model directory or run, and the test set: two aligned files test.en,test.de or one .tsv, .csv or "
-            ".jsonl. A run alone is scored on the pairs it kept aside; with --hypotheses, TEST alone is enough.",
+            help="A model directory or run, and the test set: two aligned files test.en,test.de or one .tsv, .csv, "
+            ".jsonl, .po, .tmx or .xlf. A run alone is scored on the pairs it kept aside; with --hypotheses, TEST "
+            "alone is enough.",
             show_default=False,
         ),
     ],

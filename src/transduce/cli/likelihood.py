@@ -15,7 +15,8 @@ _PAIRS_AT_ONCE = 1024
 def likelihood(
     model: Annotated[str, typer.Argument(help="A model directory or run.")],
     pairs: Annotated[
-        str, typer.Argument(help="Pairs of text: two aligned files a.en,a.de or one .tsv, .csv or .jsonl.")
+        str,
+        typer.Argument(help="Pairs of text: two aligned files a.en,a.de or one .tsv, .csv, .jsonl, .po, .tmx or .xlf."),
     ],
     source_language: Annotated[
         str | None, typer.Option("--from", help="Source language, such as en; the model's unless given.")

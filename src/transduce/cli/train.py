@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from transduce.pipeline.run import Finished
     from transduce.progress import Progress
 
-CORPUS = "a.en,a.de (two aligned files), or one .tsv, .csv or .jsonl; each may be .gz, .xz, .zst or .bz2."
+CORPUS = (
+    "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx or .xlf; each may be .gz, .xz, .zst or .bz2."
+)
 
 
 def train(

@@ -15,8 +15,8 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     """The corpus. Only `train` is needed; everything else has a default that suits two-column text."""
 
     train: tuple[str, ...] = ()
-    """Training text. Each entry is two aligned files written `a.en,a.de`, or one file of pairs: .tsv, .csv or .jsonl.
-    Any of them may be compressed (.gz, .xz, .zst, .bz2). (5.1)"""
+    """Training text. Each entry is two aligned files written `a.en,a.de`, or one file of pairs: .tsv, .csv, .jsonl,
+    .po, .tmx, .xlf or .xliff. Any of them may be compressed (.gz, .xz, .zst, .bz2). (5.1)"""
 
     valid: tuple[str, ...] = ()
     """Validation text, in the same forms. Without it, pairs are held out of the training text."""

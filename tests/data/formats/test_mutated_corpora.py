@@ -24,6 +24,16 @@ CONTENTS = {
     "x.jsonl": "".join(
         json.dumps({"en": s, "de": t}, ensure_ascii=n % 2 == 0) + "\n" for n, (s, t) in enumerate(PAIRS)
     ),
+    "x.po": 'msgid ""\nmsgstr "Language: de\\n"\n'
+    + "".join(f'\n#: a.c:{n}\nmsgid "{s}"\nmsgstr "{t}"\n' for n, (s, t) in enumerate(PAIRS)),
+    "x.tmx": '<tmx version="1.4"><header srclang="en"/><body>\n'
+    + "".join(
+        f'<tu><tuv xml:lang="en"><seg>{s}</seg></tuv>\n<tuv xml:lang="de"><seg>{t}</seg></tuv></tu>\n' for s, t in PAIRS
+    )
+    + "</body></tmx>\n",
+    "x.xlf": '<xliff version="1.2"><file source-language="en" target-language="de"><body>\n'
+    + "".join(f"<trans-unit><source>{s}</source>\n<target>{t}</target></trans-unit>\n" for s, t in PAIRS)
+    + "</body></file></xliff>\n",
     "x.en": "".join(f"{source}\n" for source, _ in PAIRS),
 }
 SNIPPETS = [
@@ -43,6 +53,20 @@ SNIPPETS = [
     b"\xff\xfe",
     b"\xe2\x80\xa8",
     b"[" * 3000,
+    b"<tu>",
+    b"</seg>",
+    b"<ph/>",
+    b"&",
+    b"&lt;",
+    b"&#0;",
+    b"]]>",
+    b"<!DOCTYPE x [<!ENTITY a 'b'>]>",
+    b'\nmsgid "',
+    b'\nmsgstr[9999] "x"\n',
+    b"\n#~ ",
+    b"\n#, fuzzy\n",
+    b"\\",
+    b"charset=base64",
 ]
 
 

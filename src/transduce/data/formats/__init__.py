@@ -1,7 +1,8 @@
 """Parallel text in, whatever people have it in: one door, and behind it one file per format.
 
-A corpus is named by a text: `a.en,a.de` for two aligned files, else one file whose name says what it is. To add a
-format, write its reader (`CorpusFile` and `Selection` in, an iterator of `Pair` out) and name it in `READERS`.
+A corpus is named by a text: `a.en,a.de` for two aligned files (`en.po,de.po` for two catalogues that share their
+keys), else one file whose name says what it is. To add a format, write its reader (`CorpusFile` and `Selection` in, an
+iterator of `Pair` out) and name it in `READERS`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,9 @@ from transduce.data.formats.corpus_file import COMPRESSIONS, CorpusFile, Fingerp
 from transduce.data.formats.delimited import read_csv, read_tsv
 from transduce.data.formats.json_lines import read_json_lines
 from transduce.data.formats.pair import Pair, Selection
+from transduce.data.formats.po import read_po, read_po_by_key
+from transduce.data.formats.tmx import read_tmx
+from transduce.data.formats.xliff import read_xliff
 from transduce.errors import DataError
 
 __all__ = ["READERS", "Corpus", "CorpusFile", "Fingerprint", "Pair", "Selection"]
@@ -20,6 +24,10 @@ READERS: Mapping[str, Callable[[CorpusFile, Selection], Iterator[Pair]]] = {
     ".tsv": read_tsv,
     ".csv": read_csv,
     ".jsonl": read_json_lines,
+    ".po": read_po,
+    ".tmx": read_tmx,
+    ".xlf": read_xliff,
+    ".xliff": read_xliff,
 }
 
 
@@ -42,6 +50,8 @@ class Corpus:
 
     def pairs(self) -> Iterator[Pair]:
         """Yield every pair, in order. May be called once."""
+        if len(self.files) == 2 and all(file.kind == ".po" for file in self.files):
+            return read_po_by_key(*self.files)
         if len(self.files) == 2:
             return read_aligned(*self.files)
         return READERS[self.files[0].kind](self.files[0], self.selection)

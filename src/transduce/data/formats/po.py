@@ -1,0 +1,179 @@
+"""PO, gettext's message catalogues: the msgid is the source and the msgstr its translation.
+
+Fuzzy, obsolete and untranslated entries are skipped and counted. A plural gives a pair for the singular and one for
+every plural form. Some catalogues have keys for msgids (`menu.file.open`); their text stands in another catalogue, that
+of the source language, so the two are given together, `en.po,de.po`, and joined by key. polib reads them, in memory:
+catalogues are small.
+"""
+
+import codecs
+import gettext
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polib
+
+from transduce.data.formats.corpus_file import CorpusFile
+from transduce.data.formats.languages import matches, no_such_pair
+from transduce.data.formats.pair import Pair, Selection
+from transduce.errors import DataError
+
+FUZZY, OBSOLETE, UNTRANSLATED, NO_PARTNER = "fuzzy", "obsolete", "untranslated", "not in the other catalogue"
+_CHARSET = re.compile(rb"charset=([\w.:-]{1,40})")
+_PROBE = 'msgid "\\n" +ADw- ~{'  # what must mean itself in an encoding, or a catalogue cannot be told apart
+_LINE_NUMBER = re.compile(r"\(line (\d+)\)(?:: (.*))?")
+_KEY = re.compile(r"[A-Za-z0-9]+(?:[._:/-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
+_FEWEST_KEYS, _SHARE_OF_KEYS = 5, 0.8
+_MOST_FORMS = 6  # no language has more
+
+
+def read_po(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
+    """Yield the pairs of a catalogue whose msgids are text; the direction is that of the chosen languages."""
+    catalogue = parse_po(_content(file), path=file.path)
+    refuse_keys(catalogue, path=file.path)
+    language = catalogue.metadata.get("Language") or None
+    is_reversed = _is_reversed(language, catalogue.metadata.get("X-Source-Language") or None, selection, file.path)
+    forms = plural_forms(catalogue)
+    for entry in catalogue:
+        skipped = fault_of(entry)
+        for source, target in _pairs_of(entry, forms):
+            texts = (target, source) if is_reversed else (source, target)
+            yield Pair(*texts, entry.linenum, skipped=skipped or ("" if target else UNTRANSLATED))
+
+
+def read_po_by_key(source: CorpusFile, target: CorpusFile) -> Iterator[Pair]:
+    """Yield the pairs of two catalogues that share their msgids: the text of one and that of the other."""
+    of_source, of_target = (parse_po(_content(file), path=file.path) for file in (source, target))
+    forms = [plural_forms(of_source), plural_forms(of_target)]
+    texts = {(entry.msgctxt, entry.msgid): entry for entry in of_source if not fault_of(entry)}
+    if not any((entry.msgctxt, entry.msgid) in texts for entry in of_target):
+        raise DataError(
+            f"{target.path} and {source.path} have no translated entry in common. Give two catalogues with the same "
+            "msgids, the source language's first."
+        )
+    for entry in of_target:
+        partner = texts.get((entry.msgctxt, entry.msgid))
+        skipped = fault_of(entry) or ("" if partner else NO_PARTNER)
+        if partner is None:
+            yield Pair("", entry.msgstr, entry.linenum, skipped=skipped)
+            continue
+        ours, theirs = (_pairs_of(one, own) for one, own in zip((partner, entry), forms, strict=True))
+        for number, (_, text) in enumerate(theirs):
+            yield Pair(ours[min(number, len(ours) - 1)][1], text, entry.linenum, skipped=skipped)
+
+
+def parse_po(content: bytes, *, path: Path) -> polib.POFile:
+    """Parse a catalogue in whatever encoding its header names; DataError with the line if it is none."""
+    if not content.strip():
+        raise DataError(f"{path} is empty. Give a catalogue with at least one entry, or leave it out.")
+    try:
+        return polib.pofile(_Content(decode_po(content, path=path)), encoding="utf-8")
+    except OSError as fault:
+        found = _LINE_NUMBER.search(str(fault))
+        line, what = (found[1], found[2] or "a line that has no place here") if found else ("1", str(fault))
+        raise DataError(
+            f"{path}:{line}: here the file is no PO catalogue ({what}). Look at it with `msgfmt --check`."
+        ) from None
+    except (ValueError, IndexError) as fault:
+        raise DataError(f"{path} is no PO catalogue ({fault}). Look at it with `msgfmt --check`.") from None
+
+
+def decode_po(content: bytes, *, path: Path) -> str:
+    """Return a catalogue's text."""
+    encoding = encoding_of_po(content, path=path)
+    try:
+        return content.removeprefix(codecs.BOM_UTF8).decode(encoding)
+    except UnicodeDecodeError as fault:
+        line = content.count(b"\n", 0, fault.start) + 1
+        raise DataError(
+            f"{path}:{line}: byte 0x{content[fault.start]:02x} is no {encoding}, which the header says the file is "
+            "in. Correct the charset in its Content-Type, or convert it to UTF-8."
+        ) from None
+
+
+def encoding_of_po(content: bytes, *, path: Path) -> str:
+    """Return the encoding that a catalogue's header names, UTF-8 if it names none."""
+    found = _CHARSET.search(content[: 1 << 16])
+    name = found[1].decode("ascii", "replace") if found else "UTF-8"
+    if name == "CHARSET":  # what xgettext leaves for people to fill in
+        return "utf-8"
+    try:
+        is_usable = _PROBE.encode("ascii").decode(name) == _PROBE
+    except (LookupError, ValueError):
+        is_usable = False
+    if not is_usable:
+        raise DataError(f"{path}: the header says charset={name}, which is no encoding for PO. Convert it to UTF-8.")
+    return name
+
+
+def fault_of(entry: polib.POEntry) -> str:
+    """Return why an entry is not to be learned from; nothing if it is."""
+    if entry.obsolete:
+        return OBSOLETE
+    if entry.fuzzy:
+        return FUZZY
+    texts = entry.msgstr_plural.values() if entry.msgid_plural else [entry.msgstr]
+    return "" if any(texts) else UNTRANSLATED
+
+
+def refuse_keys(catalogue: polib.POFile, *, path: Path) -> None:
+    """Refuse a catalogue whose msgids are keys: what they stand for is in another file."""
+    names = [entry.msgid for entry in catalogue if not entry.obsolete]
+    keys = [name for name in names if _KEY.fullmatch(name)]
+    if len(keys) >= _FEWEST_KEYS and len(keys) >= _SHARE_OF_KEYS * len(names):
+        raise DataError(
+            f"{path}: the msgids are keys, such as {keys[0][:60]!r}, and not text. Give the source language's "
+            f"catalogue before it, with a comma between: en.po,{path.name}."
+        )
+
+
+def plural_forms(catalogue: polib.POFile) -> list[bool]:
+    """Return for each plural form whether it is the one for n = 1."""
+    header = catalogue.metadata.get("Plural-Forms", "")
+    found = re.search(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]{1,1000})", header)
+    if not found:
+        return [True, False]
+    count = min(max(int(found[1]), 1), _MOST_FORMS)
+    try:
+        one = gettext.c2py(found[2])(1)
+    except (ValueError, ArithmeticError, RecursionError):
+        one = 0
+    return [count > 1 and form == one for form in range(count)]
+
+
+def _pairs_of(entry: polib.POEntry, forms: Sequence[bool]) -> list[tuple[str, str]]:
+    if not entry.msgid_plural:
+        return [(entry.msgid, entry.msgstr)]
+    return [
+        (entry.msgid if is_singular else entry.msgid_plural, entry.msgstr_plural.get(form, ""))
+        for form, is_singular in enumerate(forms)
+    ]
+
+
+def _is_reversed(language: str | None, source: str | None, selection: Selection, path: Path) -> bool:
+    """Return whether the chosen direction is from the msgstr to the msgid."""
+    wanted = selection.source_language, selection.target_language
+    if language is None or wanted == (None, None):
+        return False
+    if wanted[1] is None or matches(language, wanted[1]):
+        if wanted[0] is None or source is None or matches(source, wanted[0]):
+            return False
+    elif matches(language, wanted[0]) and (source is None or matches(source, wanted[1])):
+        return True
+    raise no_such_pair(path, Selection(*map(str, wanted)), Counter({f"{source or 'msgids'} to {language}": 1}))
+
+
+class _Content(str):
+    """A catalogue's text as polib takes it: cut at line feeds, as gettext does, and not at U+2028 inside a string."""
+
+    __slots__ = ()
+
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        return self.split("\n")
+
+
+def _content(file: CorpusFile) -> bytes:
+    with file.opened() as stream:
+        return stream.read()
