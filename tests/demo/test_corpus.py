@@ -10,8 +10,8 @@ from transduce.demo.combinations import reserved
 from transduce.demo.corpus import LONGEST, home
 from transduce.demo.lexicon import lexicon
 
-PAIRS = 3000
-HELD_OUT = 60
+PAIRS = 1500
+HELD_OUT = 30
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def test_a_sentence_is_held_out_whatever_the_seed(corpus: demo.Corpus) -> None:
 
 
 def test_english_determines_german(corpus: demo.Corpus) -> None:
-    translations: dict[str, str] = {}
-    for seed in (1, 2, 3, 4):
+    translations = dict(corpus.train)
+    for seed in (2, 3):
         for source, target in demo.corpus(pairs=PAIRS, seed=seed, held_out=0).train:
             assert translations.setdefault(source, target) == target
 
@@ -67,10 +67,10 @@ def test_reserved_adjectives_and_nouns_never_meet_in_training(corpus: demo.Corpu
         assert forbidden.isdisjoint(" ".join(pair) for pair in itertools.pairwise(tokens))
 
 
+@pytest.mark.slow
 def test_words_of_new_combinations_are_known_from_training(corpus: demo.Corpus) -> None:
-    known = {word for source, _ in demo.corpus(pairs=20_000, held_out=0).train for word in source.split()}
-    new = [word for source, _ in corpus.test_combinations for word in source.split() if word not in known]
-    assert len(new) <= 3, new
+    known = {word for source, _ in demo.corpus(pairs=40_000, held_out=0).train for word in source.split()}
+    assert {word for source, _ in corpus.test_combinations for word in source.split()} <= known
 
 
 def test_a_seed_repeats_and_another_differs() -> None:

@@ -233,8 +233,9 @@ def _is_relative(tree: Nominal | None) -> bool:
 
 def article(following: str) -> str:
     """Return a or an before the word that follows."""
-    starts_with_vowel = following[0] in "aeiouAEIOU" and not following.startswith(_SOUNDS_LIKE_A_CONSONANT)
-    return "an" if starts_with_vowel or following.startswith(_SILENT_H) else "a"
+    sound = following.lower()
+    starts_with_vowel = sound[0] in "aeiou" and not sound.startswith(_SOUNDS_LIKE_A_CONSONANT)
+    return "an" if starts_with_vowel or sound.startswith(_SILENT_H) else "a"
 
 
 def place(tree: Place) -> str:

@@ -100,7 +100,10 @@ def _share_auxiliary(first: Clause, second: Clause, text: str) -> str:
 
 
 def _finish(text: str, mark: str) -> str:
-    text = text.replace(" ,", ",").replace(",,", ",").rstrip(",")
+    text = text.replace(" ,", ",")
+    while ",," in text:  # where several clauses end at once
+        text = text.replace(",,", ",")
+    text = text.rstrip(",")
     return text[0].upper() + text[1:] + mark
 
 

@@ -50,13 +50,10 @@ class GermanVerb(NamedTuple):
         """Return the command to du (1) or ihr (4); Sie takes the present."""
         if person != 1:
             return self.present[person]
-        stem, du = stem_of(self.infinitive), self.present[1]
-        changes_to_i = "e" in stem and stem[0:2] != du[0:2] and "i" in du  # nehmen, du nimmst: nimm!
-        if changes_to_i:
-            return du.removesuffix("st") if not du.endswith("sst") and not _ends_in_hiss(du) else du.removesuffix("t")
-        if needs_e(stem) or self.infinitive.endswith("ern"):
-            return stem + "e"
-        return stem
+        stem, root = stem_of(self.infinitive), self.present[2].removesuffix("t")
+        if root.count("i") > stem.count("i"):  # helfen, er hilft: hilf!
+            return root
+        return stem + "e" if needs_e(stem) or self.infinitive.endswith("ern") else stem
 
 
 def stem_of(infinitive: str) -> str:
@@ -69,10 +66,6 @@ def needs_e(stem: str) -> bool:
     if stem[-1] in "dt":
         return True
     return stem[-1] in "mn" and (stem.endswith("chn") or stem[-2] not in "aeiouäöühlrmn")
-
-
-def _ends_in_hiss(form: str) -> bool:
-    return form[:-1].endswith(("s", "ß", "z", "x"))
 
 
 def _present(infinitive: str, third: str) -> Forms:

@@ -61,7 +61,7 @@ def with_subordinate(world: World) -> Sentence:
 
 def _deed(world: World, tense: Tense, *, flag: str = "") -> Verb:
     while True:
-        verb = world.chance.one(world.deeds)
+        verb = world.chance.one(world.index.deeds)
         if (
             verb.scene
             and (not flag or flag in verb.flags)
@@ -94,7 +94,7 @@ def _next_deed(world: World, first: Clause, tense: Tense, *, with_it: bool = Tru
         verbs = [verb for verb in _usable(world, first, tense) if verb.english.base != first.verb.english.base]
         if verbs:
             return first, Clause(pronoun, chance.one(verbs), tense, accusative=thing)
-    verb = chance.one(world.scenes[first.verb.scene])
+    verb = chance.one(world.index.scenes[first.verb.scene])
     if verb.english.base == first.verb.english.base or (tense == "present" and verb.english.base == verb.english.past):
         verb = _deed(world, tense)
     return first, clause(world, verb, actor=pronoun, timing=Timing(tense))._replace(manner=None)
@@ -105,8 +105,8 @@ def _usable(world: World, tree: Clause, tense: Tense) -> list[Verb]:
     assert isinstance(tree.accusative, NounPhrase), "_thing has seen to it"
     return [
         verb
-        for verb in world.done_to[tree.accusative.noun.key]
-        if verb in world.deeds
+        for verb in world.index.done_to[tree.accusative.noun.key]
+        if verb in world.index.deeds
         and verb.key not in ("see", "hear")
         and not verb.datives
         and verb.english.particle in ("", "for")
@@ -127,7 +127,7 @@ def _reason(world: World, first: Clause) -> tuple[Clause, Clause]:
         if fitting and chance.holds(0.45):
             said = Predicate(chance.one(fitting))
             return first, Clause(thing, world.lexicon.verbs["be"], "past", predicate=said)
-        wanted = [verb for verb in world.done_to[noun.key] if verb.key in _WANTED and verb is not first.verb]
+        wanted = [verb for verb in world.index.done_to[noun.key] if verb.key in _WANTED and verb is not first.verb]
         if wanted and chance.holds(0.6):
             first, pronoun = _taken_up(world, first)
             return first, Clause(pronoun, chance.one(wanted), "past", accusative=thing)

@@ -30,7 +30,7 @@ _TENSES: tuple[Tense, ...] = ("present", "present", "past")
 def quality(world: World) -> Sentence:
     """Say that something is so, and perhaps that it is also otherwise: the pronoun has the gender of the noun."""
     chance = world.chance
-    noun = chance.one(world.described)
+    noun = chance.one(world.index.described)
     adjective, other = (chance.one(world.lexicon.fitting[noun.key]) for _ in range(2))
     phrase = _this(world, noun)
     tense = chance.one(_TENSES)

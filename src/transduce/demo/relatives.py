@@ -54,7 +54,7 @@ def _relative(world: World, antecedent: NounPhrase) -> Clause | None:
 
 
 def _acting(world: World, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
-    verbs = world.done_by[antecedent.noun.key]
+    verbs = world.index.done_by[antecedent.noun.key]
     if not verbs:
         return None
     verb = world.chance.one(verbs)
@@ -63,7 +63,9 @@ def _acting(world: World, antecedent: NounPhrase, pronoun: RelativePronoun) -> C
 
 
 def _done_to(world: World, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
-    verbs = [verb for verb in world.done_to[antecedent.noun.key] if "plural" not in verb.flags or antecedent.is_plural]
+    verbs = [
+        verb for verb in world.index.done_to[antecedent.noun.key] if "plural" not in verb.flags or antecedent.is_plural
+    ]
     if not verbs:
         return None
     verb = world.chance.one(verbs)
@@ -75,7 +77,7 @@ def _done_to(world: World, antecedent: NounPhrase, pronoun: RelativePronoun) -> 
 
 
 def _helped(world: World, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause:
-    verbs = [verb for verb in world.deeds if verb.datives and not verb.accusatives]
+    verbs = [verb for verb in world.index.deeds if verb.datives and not verb.accusatives]
     verb = world.chance.one(verbs)
     timing = times.told(world, verb)
     return Clause(_somebody_else(world, antecedent), verb, timing.tense, time=timing.time, dative=pronoun)
@@ -84,7 +86,7 @@ def _helped(world: World, antecedent: NounPhrase, pronoun: RelativePronoun) -> C
 def _thought_of(world: World, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
     verbs = [
         verb
-        for verb in world.actions
+        for verb in world.index.actions
         if verb.preposition is not None and not antecedent.noun.classes.isdisjoint(verb.targets)
     ]
     if not verbs:

@@ -38,7 +38,7 @@ _SPEAKERS = (I, I, WE, HE, SHE, THEY)
 
 def statement(world: World) -> Sentence:
     """Say that somebody does something, perhaps with a relative clause."""
-    verb = world.chance.one(world.actions)
+    verb = world.chance.one(world.index.actions)
     tree = clause(world, verb)
     is_plain = tree.tense in ("past", "perfect", "future") and not tree.negation and tree.frequency is None
     if is_plain and "person" in verb.subjects and world.chance.holds(0.03):
@@ -62,7 +62,7 @@ def add_relative(world: World, tree: Clause) -> Clause:
 
 def fronted(world: World) -> Sentence:
     """Put a time or a place in front: the subject moves behind the verb in German."""
-    verb = world.chance.one(world.events)
+    verb = world.chance.one(world.index.events)
     actor = subject(world, verb.subjects)
     when = world.chance.one(("past", "past", "future", "habit"))
     if when == "habit" and not times.tells_present(verb, actor):
@@ -78,7 +78,7 @@ def fronted(world: World) -> Sentence:
 def object_first(world: World) -> Sentence:
     """Put the object in front, in both languages: this book I have already read."""
     chance = world.chance
-    verb = chance.one([v for v in world.deeds if v.accusatives and not v.datives and not v.put])
+    verb = chance.one([v for v in world.index.deeds if v.accusatives and not v.datives and not v.put])
     timing = chance.one(
         (
             Timing("perfect", frequency=world.word("frequency", "perfect")),
@@ -97,7 +97,7 @@ def object_first(world: World) -> Sentence:
 def passive(world: World) -> Sentence:
     """Say that something is done by somebody."""
     chance = world.chance
-    verb = chance.one(world.passives)
+    verb = chance.one(world.index.passives)
     noun = world.noun(*verb.accusatives)
     tense: Tense = chance.one(("past", "past", "past", "perfect", "present", "future"))
     if "luck" in verb.flags or (tense == "present" and verb.scene not in _DAILY):
@@ -119,7 +119,7 @@ def infinitive(world: World) -> Sentence:
     if chance.holds(0.6):
         verb = world.verb("infinitive")
         lasting = verb.key == "begin.doing"
-        deed = chance.one([v for v in world.plans if "prog" in v.flags] if lasting else world.plans)
+        deed = chance.one([v for v in world.index.plans if "prog" in v.flags] if lasting else world.index.plans)
         inner = clause(world, deed, actor=person(world), timing=Timing("present"))
         return Sentence("statement", Clause(inner.subject, verb, tense, content=Content("to", inner)))
     verb = world.lexicon.verbs[chance.one(("drive", "travel"))]
@@ -158,7 +158,7 @@ def _reported(world: World, speaker: Nominal, tense: Tense, *, verb: Verb, may_b
         actor = pronoun if pronoun is not None and pronoun.english != "it" else None
     if chance.holds(0.3) and verb.key != "hope":
         return speaker, feeling(world, actor or plain_person(world), "past" if tense == "past" else "present")
-    inner = chance.one(world.actions if actor is None else world.deeds)
+    inner = chance.one(world.index.actions if actor is None else world.index.deeds)
     timing = Timing("past")
     if tense == "present":
         timing = Timing("future") if verb.key == "hope" or chance.holds(0.3) else times.told(world, inner)

@@ -37,7 +37,7 @@ _DONE: tuple[Tense, ...] = ("past", "past", "future")
 
 def yes_or_no(world: World) -> Sentence:
     """Ask whether something is so."""
-    verb = world.chance.one(world.actions)
+    verb = world.chance.one(world.index.actions)
     tree = clause(world, verb, actor=_asked_about(world, verb), timing=_asked(world, verb))
     return Sentence("question", tree._replace(manner=None), front="")
 
@@ -72,10 +72,12 @@ def open_question(world: World) -> Sentence:
     draw = chance.below(6)
     if draw == 0:
         timing = Timing(chance.one(_DONE))
-        return Sentence("question", clause(world, chance.one(world.deeds), actor=WHO, timing=timing))
+        return Sentence("question", clause(world, chance.one(world.index.deeds), actor=WHO, timing=timing))
     if draw == 1:
         return _ask_for_object(world)
-    verb = chance.one(world.actions if draw > 2 else [v for v in world.actions if v.places or v.possible_places])
+    verb = chance.one(
+        world.index.actions if draw > 2 else [v for v in world.index.actions if v.places or v.possible_places]
+    )
     tree = clause(world, verb, actor=_asked_about(world, verb), timing=Timing(chance.one(_DONE)))
     tree = tree._replace(manner=None)
     if draw == 2:
@@ -85,7 +87,7 @@ def open_question(world: World) -> Sentence:
 
 def _ask_for_object(world: World) -> Sentence:
     chance = world.chance
-    verb = chance.one([v for v in world.deeds if (v.accusatives or v.datives) and not v.put])
+    verb = chance.one([v for v in world.index.deeds if (v.accusatives or v.datives) and not v.put])
     tree = clause(world, verb, actor=_asked_about(world, verb), timing=Timing(chance.one(_DONE)))
     tree = tree._replace(manner=None)
     if not verb.accusatives:
@@ -119,7 +121,7 @@ def addressed(world: World) -> Sentence:
     """Tell or ask somebody something about themselves."""
     chance = world.chance
     somebody, you = addressee(world)
-    verb = chance.one(world.deeds)
+    verb = chance.one(world.index.deeds)
     if chance.holds(0.5):
         tree = clause(world, verb, actor=you, timing=_asked(world, verb))._replace(manner=None)
         return Sentence("question", tree, front="", addressee=somebody, addressee_is_first=chance.holds(0.4))
@@ -132,7 +134,7 @@ def addressed(world: World) -> Sentence:
 def _about_you(world: World, somebody: Name, you: Pronoun) -> Sentence:
     """Tell somebody what another one did to or for them: Anna, the teacher has called you."""
     chance = world.chance
-    verb = chance.one([v for v in world.deeds if "person" in (*v.accusatives, *v.datives)])
+    verb = chance.one([v for v in world.index.deeds if "person" in (*v.accusatives, *v.datives)])
     actor = definite(noun_phrase(world, world.noun("person"), is_simple=True, is_plural=False))
     if isinstance(actor, NounPhrase) and "kin" in actor.noun.classes:
         actor = actor._replace(determiner=you.possessive)

@@ -1,0 +1,16 @@
+"""Trees of the demonstration grammar, made once for all tests that look into them."""
+
+import itertools
+
+import pytest
+
+from transduce.demo.composition import compose, compose_long
+from transduce.demo.tree import Sentence
+
+
+@pytest.fixture(scope="session")
+def trees() -> list[Sentence]:
+    """Return sentences of every kind, the long ones too."""
+    ordinary = itertools.islice(compose(11, stream="tests"), 4000)
+    long = itertools.islice(compose_long(11, stream="tests"), 400)
+    return [*ordinary, *long]
