@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from transduce.errors import ConfigError, RunError
+from transduce.errors import ConfigError, ModelError, RunError
+from transduce.model import ModelConfig, Transformer
+from transduce.model_directory import Description, save_model
 from transduce.pipeline.planning import (
     Choice,
     Request,
@@ -15,6 +17,7 @@ from transduce.pipeline.planning import (
     read_kept_experiment,
 )
 from transduce.progress import Silent
+from transduce.text.tokenizer import Tokenizer
 
 
 def corpus(folder: Path, pairs: int = 30) -> Path:
@@ -95,3 +98,23 @@ def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
         choose_experiment(Request(preset="tiny"), tmp_path / "run", progress=Silent())
     with pytest.raises(RunError, match="is not a run"):
         read_kept_experiment(tmp_path)
+
+
+def test_starting_from_a_model_takes_its_sizes_and_tokenizer(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.learn(["word Wort"] * 3, vocabulary_size=300)
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=6, heads=3, d_ff=5, layers=1)
+    parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
+    model = tmp_path / "model"
+    save_model(model, Description(architecture=config), parameters, tokenizer=tokenizer, card="")
+    sections = {"data": {"train": [str(corpus(tmp_path))]}, "training": {"start_from": str(model)}}
+    request = Request(sections=sections, overrides=["model.dropout=0.3"])
+    experiment = choose_experiment(request, tmp_path / "run", progress=Silent()).experiment
+    assert experiment.model == config.model_copy(update={"dropout": 0.3})
+    assert experiment.data.tokenizer == model / "tokenizer.model"
+    with pytest.raises(
+        ConfigError, match=r"has other sizes than this experiment asks for: .*model\.d_model = 6, not 128"
+    ):
+        choose_experiment(Request(preset="tiny", sections=sections), tmp_path / "run", progress=Silent())
+    missing = {**sections, "training": {"start_from": str(tmp_path / "nowhere")}}
+    with pytest.raises(ModelError, match="There is no model at"):
+        choose_experiment(Request(sections=missing), tmp_path / "run", progress=Silent())

@@ -62,10 +62,9 @@ def train(
         source_language=source_language,
         target_language=target_language,
         threads=threads,
+        start_from=start_from,
     )
     request = Request(file=experiment, preset=preset, overrides=tuple(overrides or ()), sections=sections)
-    if start_from is not None:
-        request = _starting_from(request, start_from)
     if write_experiment is not None:
         _write_experiment(request, write_experiment)
         return
@@ -123,33 +122,10 @@ def _how_to_go_on(output: Path) -> str:
     return f"Go on with: transduce train --output {output}"
 
 
-def _sections(*, threads: int | None, **data: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
-    given = {key: value for key, value in data.items() if value}
-    sections: dict[str, dict[str, Any]] = {"data": given} if given else {}
-    if threads is not None:
-        sections["training"] = {"threads": threads}
-    return sections
-
-
-def _starting_from(request: "Request", name: str) -> "Request":
-    from dataclasses import replace
-
-    from transduce.errors import ConfigError
-    from transduce.experiment import merged
-    from transduce.model_directory import find_model
-    from transduce.pipeline.run import architecture_to_start_from
-
-    if request.preset is not None:
-        raise ConfigError(
-            f"--preset {request.preset} and --start-from {name} both set the model's sizes. Leave out one."
-        )
-    architecture, tokenizer = architecture_to_start_from(name)
-    taken = {
-        "model": architecture.model_dump(mode="json", exclude_none=True),
-        "data": {"tokenizer": str(tokenizer.absolute())},
-        "training": {"start_from": str(find_model(name).absolute())},
-    }
-    return replace(request, sections=merged(taken, request.sections or {}))
+def _sections(*, threads: int | None, start_from: str | None, **data: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
+    sections = {"data": data, "training": {"threads": threads, "start_from": start_from}}
+    given = {name: {key: value for key, value in keys.items() if value} for name, keys in sections.items()}
+    return {name: keys for name, keys in given.items() if keys}
 
 
 def _write_experiment(request: "Request", path: Path) -> None:

@@ -23,6 +23,7 @@ from transduce.experiment import (
     write_toml,
 )
 from transduce.files import write_atomically
+from transduce.model_directory import TOKENIZER, find_model, read_description
 from transduce.progress import Progress
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
 
@@ -96,7 +97,10 @@ def choose_experiment(request: Request, output: Path, *, progress: Progress) -> 
         gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
     )
     preset, reason = request.preset, "you named it"
-    if "model" not in content:
+    start_from = content.get("training", {}).get("start_from")
+    if start_from is not None:
+        content, reason = _started_from(str(start_from), content), f"its sizes are those of {start_from}"
+    elif "model" not in content:
         corpus = validate_experiment(content, where="the settings given").data
         _require_training_text(corpus)
         preset, reason = choose_preset(count_pairs(corpus, progress=progress))
@@ -107,6 +111,25 @@ def choose_experiment(request: Request, output: Path, *, progress: Progress) -> 
     _require_training_text(experiment.data)
     absolute = experiment.model_copy(update={"data": _with_absolute_paths(experiment.data)})
     return Choice(experiment=absolute, preset=preset, reason=reason, goes_on=False)
+
+
+def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the experiment with the sizes and the tokenizer of the model to begin with; dropout may differ."""
+    folder = find_model(name).absolute()
+    taken = {
+        "model": read_description(folder).architecture.model_dump(mode="json", exclude_none=True),
+        "data": {"tokenizer": str(folder / TOKENIZER)},
+    }
+    changed = merged(taken, merged(content, {"training": {"start_from": str(folder)}}))
+    sizes = {key: value for key, value in taken["model"].items() if "dropout" not in key}
+    differing = [key for key, value in sizes.items() if changed["model"].get(key) != value]
+    if differing:
+        listed = ", ".join(f"model.{key} = {sizes[key]!r}, not {changed['model'].get(key)!r}" for key in differing)
+        raise ConfigError(
+            f"{name} has other sizes than this experiment asks for: {listed}. Leave the preset and these keys out "
+            "when starting from a model."
+        )
+    return changed
 
 
 def keep_experiment(experiment: ExperimentConfig, output: Path) -> None:

@@ -24,7 +24,6 @@ from transduce.data.preparation import Prepared, prepare
 from transduce.errors import DataError, ModelError
 from transduce.experiment import ExperimentConfig
 from transduce.files import locked
-from transduce.model.config import ModelConfig
 from transduce.model.cost import parameter_count
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, find_model, load_model, read_description, save_model
@@ -290,12 +289,6 @@ def new_network(experiment: ExperimentConfig) -> Transformer:
             for name, parameter in network.named_parameters():
                 parameter.copy_(parameters[name])
     return network
-
-
-def architecture_to_start_from(name: str) -> tuple[ModelConfig, Path]:
-    """Return the sizes and the tokenizer of the model that a new run begins with."""
-    model = load_model(find_model(name))
-    return model.description.architecture, model.folder / "tokenizer.model"
 
 
 def _parameters(network: Transformer) -> dict[str, Tensor]:
