@@ -1,6 +1,7 @@
 """Which experiment a run is, and what may change once it has begun."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,10 @@ def test_starting_from_a_model_takes_its_sizes_and_tokenizer(tmp_path: Path) -> 
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
     model = tmp_path / "model"
     save_model(model, Description(architecture=config), parameters, tokenizer=tokenizer, card="")
-    sections = {"data": {"train": [str(corpus(tmp_path))]}, "training": {"start_from": str(model)}}
+    sections: dict[str, dict[str, Any]] = {
+        "data": {"train": [str(corpus(tmp_path))]},
+        "training": {"start_from": str(model)},
+    }
     request = Request(sections=sections, overrides=["model.dropout=0.3"])
     experiment = choose_experiment(request, tmp_path / "run", progress=Silent()).experiment
     assert experiment.model == config.model_copy(update={"dropout": 0.3})
