@@ -1,12 +1,16 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from transduce.errors import RunError
+from transduce.training.config import TrainingConfig
 from transduce.training.metrics import JsonLines, TensorBoardEvents, read_metrics
-from transduce.training.reports import means
+from transduce.training.reports import Reports, means
+from transduce.training.state import Progressed
 from transduce.training.step import StepCounts, StepReport
-from transduce.training.validation import Sample
+from transduce.training.validation import Sample, Validation
 
 
 def test_reports_are_one_object_a_line(tmp_path: Path) -> None:
@@ -66,6 +70,17 @@ def test_tensorboard_reads_the_events_back(tmp_path: Path) -> None:
     (text,) = events[3].summary.value
     assert (events[3].step, text.metadata.plugin_data.plugin_name) == (40, "text")
     assert text.tensor.string_val == ["    a dog\n    → eine Hund\n    (ein Hund)".encode()]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_says_what_to_do(tmp_path: Path, make_config: Callable[..., TrainingConfig]) -> None:
+    with Reports(tmp_path, make_config(), resumed_step=0, is_main=True) as reports:
+        (lines,) = reports.writers
+        assert isinstance(lines, JsonLines)
+        lines._file.close()
+        lines._file = Path("/dev/full").open("a", encoding="utf-8", newline="")  # noqa: SIM115
+        with pytest.raises(RunError, match=r"step 7 could not be written .*No space left.* run the same command again"):
+            reports.add_validation(Progressed(step=7), Validation(loss=1.0))
 
 
 def test_means_weigh_tokens_not_steps() -> None:

@@ -101,10 +101,10 @@ def test_raising_the_budget_of_a_finished_run_goes_on(
 def test_a_finished_run_is_left_as_it_is(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     first = make_trainer()
     first.run()
-    files = {file: file.stat().st_mtime_ns for file in (tmp_path / "run" / "checkpoints").rglob("*")}
+    files = {file: file.stat().st_mtime_ns for file in (tmp_path / "run").rglob("*")}
     again = make_trainer()
     assert again.run() == Outcome(Ending.STEPS, again.run().progress)
-    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "run" / "checkpoints").rglob("*")} == files
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "run").rglob("*")} == files
     assert torch.equal(weights(first), weights(again))
 
 

@@ -43,7 +43,10 @@ def average(checkpoints: list[Checkpoint]) -> Averaged:
     for checkpoint in checkpoints:
         fault = checkpoint.fault()
         if fault is not None:
-            raise RunError(f"The checkpoint of step {checkpoint.step:,} cannot be averaged: {fault}.")
+            raise RunError(
+                f"The checkpoint of step {checkpoint.step:,} cannot be averaged: {fault}. "
+                f"Delete {checkpoint.folder} to average the others."
+            )
     try:
         weights = _mean_of_files([checkpoint.folder / MODEL_FILE for checkpoint in checkpoints])
     except (OSError, SafetensorError) as fault:

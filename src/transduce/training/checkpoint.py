@@ -109,7 +109,7 @@ class Checkpoints:
     def prune(self, *, keep: int, best_step: int | None) -> None:
         """Remove all but the newest `keep` regular checkpoints, the newest of any kind, and the best one."""
         checkpoints = self.all()
-        regular = [checkpoint.step for checkpoint in checkpoints if checkpoint.state().is_regular]
+        regular = [checkpoint.step for checkpoint in checkpoints if _is_regular(checkpoint)]
         kept = {*regular[-keep:], best_step, checkpoints[-1].step if checkpoints else None}
         for checkpoint in checkpoints:
             if checkpoint.step not in kept:
@@ -153,6 +153,13 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
         return load_file(file)
     except (OSError, SafetensorError) as fault:
         raise RunError(f"{file} cannot be read ({_first_line(fault)}).") from fault
+
+
+def _is_regular(checkpoint: Checkpoint) -> bool:
+    try:
+        return checkpoint.state().is_regular
+    except RunError:  # what cannot be read is not thrown away in passing
+        return True
 
 
 def _first_line(fault: Exception) -> str:

@@ -38,13 +38,9 @@ class Predictions:
     logits_CV: Tensor
     probabilities_CV: Tensor
     log_normalizer_C: Tensor
-    label_C: Tensor
-
-    @property
-    def log_likelihood_C(self) -> Tensor:
-        """Log p of each label."""
-        label_logit_C1 = self.logits_CV.gather(-1, self.label_C[:, None])
-        return label_logit_C1[:, 0].to(self.log_normalizer_C.dtype) - self.log_normalizer_C
+    """log Σ e^z."""
+    label_logit_C: Tensor
+    highest_logit_C: Tensor
 
 
 class ChunkedLoss(torch.autograd.Function):
@@ -122,13 +118,19 @@ class _Work:
         """Return the chunk's logits, softmax and log Σ e^z, the last two in at least float32."""
         logits_CV = hidden_CD.to(self.product_VD.dtype) @ self.product_VD.T
         probabilities_CV = logits_CV.softmax(dim=-1, dtype=self.dtype)
-        # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
-        log_normalizer_C = logits_CV.amax(dim=-1).to(self.dtype) - probabilities_CV.amax(dim=-1).log()
-        return Predictions(logits_CV, probabilities_CV, log_normalizer_C, label_C)
+        highest_logit_C = logits_CV.amax(dim=-1).to(self.dtype)
+        return Predictions(
+            logits_CV,
+            probabilities_CV,
+            # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
+            log_normalizer_C=highest_logit_C - probabilities_CV.amax(dim=-1).log(),
+            label_logit_C=logits_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype),
+            highest_logit_C=highest_logit_C,
+        )
 
     def add_sums(self, hidden_CD: Tensor, prediction: Predictions, *, share: float) -> None:
         """Add the chunk's losses and count its correct labels."""
-        log_likelihood_C = prediction.log_likelihood_C
+        log_likelihood_C = prediction.label_logit_C - prediction.log_normalizer_C
         # Σ_v log p(v) = Σ_v z_v - V log Σ e^z, and the sum of all logits is one product with the summed matrix.
         vocabulary_size = self.product_VD.size(0)
         log_probability_sum_C = (
@@ -136,10 +138,9 @@ class _Work:
         )
         extra = self.weights.true - self.weights.other
         cross_entropy_C = -extra * log_likelihood_C - self.weights.other * log_probability_sum_C
-        label_logit_C = prediction.logits_CV.gather(-1, prediction.label_C[:, None])[:, 0]
         self.objective += share * cross_entropy_C.sum()
         self.nll -= share * log_likelihood_C.sum()
-        self.correct += share * (label_logit_C == prediction.logits_CV.amax(dim=-1)).sum()
+        self.correct += share * (prediction.label_logit_C == prediction.highest_logit_C).sum()
 
     def add_divergence(self, one: Predictions, other: Predictions) -> list[Tensor]:
         """Add R-Drop's divergence; return what softmax(z) becomes in the gradient of each pass."""

@@ -1,13 +1,15 @@
 """Reports of a run at intervals: means since the last report, written to the metrics and shown beside the bar."""
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from pydantic import JsonValue
 
+from transduce.errors import RunError
 from transduce.progress import Stage
 from transduce.training.config import TrainingConfig
 from transduce.training.memory import peak_memory
@@ -21,10 +23,9 @@ class Reports:
     """Collects steps, and writes a line of metrics every so many; on ranks other than 0 it only counts."""
 
     def __init__(self, folder: Path, config: TrainingConfig, *, resumed_step: int, is_main: bool) -> None:
-        self.report_every = config.report_every
+        self.folder, self.report_every = folder, config.report_every
         self.collected: list[StepReport] = []
         self.writers: Sequence[MetricsWriter] = ()
-        self.best_loss: float | None = None
         if is_main:
             folder.mkdir(parents=True, exist_ok=True)
             lines = JsonLines(folder, resumed_step=resumed_step)
@@ -39,7 +40,8 @@ class Reports:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         for writer in self.writers:
-            writer.close()
+            with contextlib.suppress(OSError):  # a log that cannot be flushed hides no other fault
+                writer.close()
 
     def add(self, state: Progressed, report: StepReport, stage: Stage) -> None:
         """Take in a step; write and show the means if it is time."""
@@ -54,14 +56,26 @@ class Reports:
     def add_validation(self, state: Progressed, validation: Validation) -> None:
         """Write what a validation found."""
         self._write("valid", state, validation.measures())
-        for writer in self.writers:
-            if isinstance(writer, TensorBoardEvents):
-                writer.write_samples(state.step, validation.samples)
+        with self._disk_faults_explained(state.step):
+            for writer in self.writers:
+                if isinstance(writer, TensorBoardEvents):
+                    writer.write_samples(state.step, validation.samples)
 
     def _write(self, kind: str, state: Progressed, measures: dict[str, JsonValue] | dict[str, float]) -> None:
         where: dict[str, JsonValue] = {"epoch": state.epoch, "tokens": state.tokens, "seconds": round(state.seconds, 3)}
-        for writer in self.writers:
-            writer.write(kind, state.step, {**where, **measures})
+        with self._disk_faults_explained(state.step):
+            for writer in self.writers:
+                writer.write(kind, state.step, {**where, **measures})
+
+    @contextlib.contextmanager
+    def _disk_faults_explained(self, step: int) -> Iterator[None]:
+        try:
+            yield
+        except OSError as fault:
+            raise RunError(
+                f"The metrics of step {step:,} could not be written to {self.folder} ({fault.strerror}). Make room or "
+                "mend the disk, then run the same command again: it goes on from the newest checkpoint."
+            ) from fault
 
 
 def means(reports: Sequence[StepReport]) -> dict[str, float]:

@@ -102,9 +102,11 @@ class Trainer:
     def run(self) -> Outcome:
         """Go on from the newest checkpoint, or begin, and train until a budget, patience or a stop ends it."""
         state = self.resumption.resume(self.machine, identity=self.identity)
-        if self.ending(state) is None:
-            self.resumption.require_space(keep=self.config.keep_checkpoints)
-            probe(self.stepper, self.batches.largest(epoch=state.epoch, ranks=self.world.size))
+        ending = self.ending(state)
+        if ending is not None:
+            return Outcome(ending=ending, progress=state)
+        self.resumption.require_space(keep=self.config.keep_checkpoints)
+        probe(self.stepper, self.batches.largest(epoch=state.epoch, ranks=self.world.size))
         with (
             Reports(self.around.folder, self.config, resumed_step=state.step, is_main=self.world.is_main) as reports,
             self.around.progress.stage("training", total=self.config.step_budget, unit="steps") as stage,
