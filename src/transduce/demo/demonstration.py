@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import sacrebleu
 from transduce.demo.corpus import Pair, corpus, write_corpus
 from transduce.files import write_atomically
 from transduce.pipeline.estimate import announcement
-from transduce.pipeline.planning import Request, choose_experiment
-from transduce.pipeline.run import Finished, opened_run
+from transduce.pipeline.planning import EXPERIMENT, Choice, Request, choose_experiment
+from transduce.pipeline.run import opened_run
 from transduce.progress import Progress
 from transduce.training.trainer import Ending
 from transduce.translator import Translator
@@ -38,11 +38,14 @@ class Size:
 
     pairs: int
     held_out: int
-    overrides: tuple[str, ...] = ()
+    training_seconds: float
+    """How long the steps alone should take; validations and checkpoints come on top."""
 
 
-FULL = Size(pairs=60_000, held_out=500)
-QUICK = Size(pairs=6_000, held_out=100, overrides=("training.time=15s", "training.validate_every=50"))
+FULL = Size(pairs=60_000, held_out=500, training_seconds=120.0)
+QUICK = Size(pairs=6_000, held_out=100, training_seconds=12.0)
+_FEWEST_STEPS, _MOST_STEPS = 60, 4_000
+_LOOKS = 8
 
 
 @dataclass
@@ -130,21 +133,33 @@ def _train(
         },
         "training": {"seed": seed, **({"threads": threads} if threads else {})},
     }
-    request = Request(preset="demo", overrides=size.overrides, sections=sections)
+    has_begun = (shown.folder / EXPERIMENT).exists()
+    request = Request() if has_begun else Request(preset="demo", sections=sections)
     choice = choose_experiment(request, shown.folder, progress=progress)
     with shown.timed("vocabulary and token store"):
-        opened = opened_run(choice, shown.folder, progress=progress)
-        run = opened.__enter__()
-    finished: Finished | None = None
-    try:
+        if not choice.goes_on:
+            choice = _fitted(choice, shown.folder, size, progress=progress)
+    with shown.timed("training"), opened_run(choice, shown.folder, progress=progress) as run:
         if not choice.goes_on:
             for line in announcement(run):
                 progress.note(line)
-        with shown.timed("training"):
-            finished = run.train(stop_requested=stop_requested)
-    finally:
-        opened.__exit__(None, None, None)
+        finished = run.train(stop_requested=stop_requested)
     shown.was_stopped = finished.outcome.ending is Ending.STOPPED
+
+
+def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> Choice:
+    """Prepare the corpus, measure a step, and return the experiment with as many steps as fit the time here."""
+    with opened_run(choice, folder, progress=progress) as run:
+        fitting = int(size.training_seconds / run.seconds_per_step())
+    steps = max(_FEWEST_STEPS, min(_MOST_STEPS, fitting))
+    changes = {
+        "decay_steps": steps,
+        "warmup_steps": min(choice.experiment.training.warmup_steps, steps // 8),
+        "validate_every": steps // _LOOKS,
+        "checkpoint_every": max(1, steps // 25),
+    }
+    training = choice.experiment.training.model_copy(update=changes)
+    return replace(choice, experiment=choice.experiment.model_copy(update={"training": training}))
 
 
 def _score(translator: Translator, file: Path, name: str, *, progress: Progress) -> dict[str, float]:

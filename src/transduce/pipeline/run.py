@@ -10,6 +10,7 @@ Killed at any moment and started again, it ends with the same weights.
 """
 
 import contextlib
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -103,17 +104,16 @@ class Run:
         return self._finish(outcome)
 
     def seconds_per_step(self) -> float:
-        """Measure a step of middling size forward and backward, twice, the second time in earnest."""
-        steps = self.batches.steps(0)
-        middling = steps[len(steps) // 2]
-        taken = 0.0
-        for _ in range(2):
+        """Measure steps forward and backward until a second has passed, the first one not counted."""
+        steps, durations = self.batches.steps(0), [0.0]
+        while len(durations) == 1 or (sum(durations[1:]) < 1.0 and len(durations) <= len(steps)):
             started = time.monotonic()
-            for batch in self.batches.deal(middling, epoch=0, rank=self.world.rank, ranks=self.world.size):
+            step = steps[(len(durations) - 1) % len(steps)]
+            for batch in self.batches.deal(step, epoch=0, rank=self.world.rank, ranks=self.world.size):
                 self.trainer.stepper.accumulate(batch)
-            taken = time.monotonic() - started
+            durations.append(time.monotonic() - started)
         self.trainer.stepper.parameters.zero_gradients()
-        return taken
+        return statistics.median(durations[2:] or durations[1:])
 
     def _prepare(self) -> Prepared:
         if self.world.is_main:
