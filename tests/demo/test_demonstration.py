@@ -1,0 +1,52 @@
+"""The demonstration, small: every stage runs, nothing is done twice, an interruption loses nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from transduce.demo.demonstration import Size, demonstrate
+from transduce.progress import Silent
+
+pytestmark = pytest.mark.slow
+
+SMALL = Size(pairs=300, held_out=12, training_seconds=1.0)
+
+
+def test_a_demonstration_leaves_what_it_promises(tmp_path: Path) -> None:
+    shown = demonstrate(tmp_path, SMALL, seed=1, threads=1, progress=Silent(), stop_requested=lambda: False)
+    assert not shown.was_stopped
+    for name in (
+        "model/weights.safetensors",
+        "model/README.md",
+        "report.html",
+        "attention.html",
+        "corpus/test_long.tsv",
+    ):
+        assert (tmp_path / name).is_file(), name
+    content = json.loads(shown.to_json())
+    assert content.keys() == {"held_out", "combinations", "long", "seconds"}
+    for split in ("held_out", "combinations", "long"):
+        assert 0 <= content[split]["bleu"] <= 100
+        assert 0 <= content[split]["exact"] <= 1
+    assert content["seconds"]["total"] == pytest.approx(sum(shown.seconds.values()))
+    train = {line.split("\t")[0] for line in (tmp_path / "corpus/train.tsv").read_text(encoding="utf-8").splitlines()}
+    assert len(shown.examples) == 5
+    assert train.isdisjoint(english for english, _, _ in shown.examples)
+
+
+def test_interrupted_it_goes_on_with_what_it_began(tmp_path: Path) -> None:
+    looked = 0
+
+    def after_some_steps() -> bool:
+        nonlocal looked
+        looked += 1
+        return looked > 20
+
+    first = demonstrate(tmp_path / "a", SMALL, seed=2, threads=1, progress=Silent(), stop_requested=after_some_steps)
+    assert first.was_stopped
+    assert not first.scores
+    settings = (tmp_path / "a/experiment.toml").read_text(encoding="utf-8")
+    second = demonstrate(tmp_path / "a", SMALL, seed=2, threads=1, progress=Silent(), stop_requested=lambda: False)
+    assert second.scores
+    assert (tmp_path / "a/experiment.toml").read_text(encoding="utf-8") == settings
