@@ -1,7 +1,7 @@
 """`transduce attention`: look at what every head did."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,16 +13,25 @@ def attention(
     output: Annotated[Path, typer.Option(help="The page to write; it opens from disk and asks for nothing.")] = Path(
         "attention.html"
     ),
-    json_output: Annotated[bool, typer.Option("--json", help="Write the weights as JSON to stdout instead.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Write the report as JSON to stdout instead.")] = False,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Add every head's q, k and v, which the page's neuron view needs.")
+    ] = False,
+    precision: Annotated[
+        Literal["float32", "bf16"], typer.Option(help="What to translate in; attention is shown in float32.")
+    ] = "float32",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
 ) -> None:
     """Show encoder, decoder and cross-attention of every layer and head for one sentence and its translation."""
     from transduce.files import write_atomically
     from transduce.translator import Translator
 
-    report = Translator.load(model, threads=threads).attention(text, target=target)
+    translator = Translator.load(model, precision=precision, threads=threads)
+    report = translator.attention(text, target=target, numbers=numbers)
     if json_output:
         typer.echo(report.to_json())
         return
     write_atomically(output, report.to_html())
     typer.echo(f"{report.target_text}\nwrote {output}: open it in a browser")
+    if precision != "float32":
+        typer.echo(f"{precision} and float32 differ by at most {report.largest_difference:.2g} in log-probability")

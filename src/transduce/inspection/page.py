@@ -1,14 +1,70 @@
-"""The self-contained page: the files of `web/` and the report's JSON in one HTML file that opens from disk."""
+"""The self-contained page: the files of `web/` and the report's JSON in one HTML file that opens from disk.
 
+A browser refuses to import modules from a disk, so the page carries them: their imports are taken out, the rest is put
+in order of dependence into one module element. Every name at the top of a module is therefore unique among them. The
+page's policy allows this script and this style by their hashes and nothing else: no other code, no network.
+"""
+
+import base64
+import hashlib
 import json
+import re
 from importlib.resources import files as package_files
+from importlib.resources.abc import Traversable
 from typing import Any
+
+ENTRY = "start.js"
+_IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"\./([\w.]+)";\n', flags=re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", flags=re.MULTILINE)
+_POLICY = re.compile(r'(<meta http-equiv="Content-Security-Policy" content=")[^"]*(">)')
+
+
+def web_files() -> Traversable:
+    """Return the folder with the page's files, for whoever serves them."""
+    return package_files("transduce") / "web"
 
 
 def attention_page(report: dict[str, Any]) -> str:
     """Return a page that shows the report and asks nothing of any network."""
-    web = package_files("transduce") / "web"
-    page = (web / "attention.html").read_text(encoding="utf-8")
+    folder = web_files()
+    page = (folder / "attention.html").read_text(encoding="utf-8")
+    style = (folder / "attention.css").read_text(encoding="utf-8")
+    script = joined_modules(folder, ENTRY)
+    policy = (
+        f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
     # "</script>" in a user's sentence must not end the element that the JSON stands in.
-    payload = json.dumps(report, ensure_ascii=False).replace("<", "\\u003c")
-    return page.replace("/*REPORT*/", payload, 1)
+    payload = json.dumps(report, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    replacements = {
+        '<link rel="stylesheet" href="attention.css">': f"<style>{style}</style>",
+        f'<script type="module" src="{ENTRY}"></script>': f'<script type="module">{script}</script>',
+        '<script type="application/json" id="report"></script>': (
+            f'<script type="application/json" id="report">{payload}</script>'
+        ),
+    }
+    page = _POLICY.sub(lambda match: match[1] + policy + match[2], page, count=1)
+    for old, new in replacements.items():
+        assert page.count(old) == 1, f"attention.html must hold {old} once"
+        page = page.replace(old, new)
+    return page
+
+
+def joined_modules(folder: Traversable, entry: str) -> str:
+    """Return `entry` and all that it imports as one script, what is imported before what imports it."""
+    order: list[str] = []
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, f"modules import each other in a circle: {' -> '.join((*above, name))}"
+        if name in order:
+            return
+        for needed in _IMPORT.findall((folder / name).read_text(encoding="utf-8")):
+            visit(needed, (*above, name))
+        order.append(name)
+
+    visit(entry, ())
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", (folder / name).read_text(encoding="utf-8"))) for name in order)
+
+
+def _hash_of(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode('utf-8')).digest()).decode('ascii')}'"

@@ -6,7 +6,7 @@ depend on what it is batched with.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,6 +21,8 @@ from transduce.decoding.search import search
 from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
+from transduce.inspection.pair import forced_pair, found_pair
+from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model_directory import Languages, ModelDirectory, find_model, load_model
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
@@ -155,24 +157,51 @@ class Translator:
             )
         ]
 
-    def attention(self, text: str, *, target: str | None = None, **options: Any) -> AttentionReport:  # noqa: ANN401
+    def attention(
+        self,
+        text: str,
+        *,
+        target: str | None = None,
+        numbers: bool = False,
+        **options: Any,  # noqa: ANN401
+    ) -> AttentionReport:
         """Return what every head did for a sentence and its translation: search's own, or the `target` forced.
 
-        The weights come from one teacher-forced pass of the float32 network over the finished translation.
+        The weights come from one teacher-forced pass of the float32 network over the finished translation; how far
+        that is from the precision that translated, the report tells. `numbers` adds each head's q, k and v.
         """
-        network = self.models[0].transformer()
-        protected, source = self._encode(text)
-        if len(source) > self.longest_sentence:
+        config = self.configure(**options)
+
+        def translate(ids: list[int]) -> tuple[int, ...]:
+            self._refuse_to_inspect(ids, longest=self.longest_sentence)
+            return search(self.stepper, pad_rows([ids]), config)[0][0].tokens
+
+        if target is None:
+            source, shown = found_pair(self.tokenizer, text, translate=translate)
+        else:
+            source, shown = forced_pair(self.tokenizer, text, target)
+            self._refuse_to_inspect(source.ids, longest=self.longest_sentence)
+            self._refuse_to_inspect(shown.ids, longest=self.longest_sentence + config.extra_length)
+        return inspect(
+            self.models[0].transformer(),
+            self.tokenizer,
+            replace(source, language=self.languages.source),
+            replace(shown, language=self.languages.target),
+            translated=Translated(
+                precision=self.compute.precision,
+                models=len(self.models),
+                is_forced=target is not None,
+                log_probabilities=stepped_log_probabilities(self.stepper, source.ids, shown.ids),
+            ),
+            with_numbers=numbers,
+        )
+
+    def _refuse_to_inspect(self, ids: Sequence[int], *, longest: int) -> None:
+        if len(ids) > longest:
             raise DataError(
-                f"The sentence has {len(source):,} pieces and this model has seen at most {self.longest_sentence:,}. "
+                f"The sentence has {len(ids):,} pieces and this model has seen at most {self.longest_sentence:,}. "
                 "Look at one sentence at a time."
             )
-        if target is not None:
-            tokens = self._encode(target)[1]
-        else:
-            tokens = search(self.stepper, pad_rows([source]), self.configure(**options))[0][0].tokens
-        written = target if target is not None else restore(self.tokenizer.decode(tokens), protected.originals)
-        return inspect(network, self.tokenizer, list(source), list(tokens), texts=(text, written))
 
     def _decoding_of_the_model(self) -> DecodingConfig:
         try:

@@ -1,0 +1,36 @@
+"""How far the float32 pass that is shown lies from what translated: bfloat16, int8, or an ensemble.
+
+Both are asked for the log-probability of the same tokens. What translated is asked as the search asked it, token by
+token, so that whatever can be searched can be compared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from transduce.decoding.stepwise import Stepwise
+from transduce.text.tokenizer import BOS
+
+
+@dataclass(frozen=True)
+class Translated:
+    """What made the translation: its precision, how many models, and what it thought of each target token."""
+
+    precision: str
+    models: int
+    is_forced: bool
+    log_probabilities: tuple[float, ...]
+
+
+@torch.no_grad()
+def stepped_log_probabilities(
+    stepper: Stepwise[Any], source: Sequence[int], target: Sequence[int]
+) -> tuple[float, ...]:
+    """Return log p of each token of `target`, which ends in EOS, fed to the stepper one by one."""
+    state = stepper.start(torch.tensor([list(source)]))
+    found = []
+    for token, following in zip([BOS, *target], target, strict=False):
+        found.append(float(stepper.step(state, torch.tensor([[token]]))[0, 0, following]))
+    return tuple(found)

@@ -1,0 +1,132 @@
+// Colours, small elements, and pictures as lists of shapes that are written as SVG or painted on a canvas.
+
+export function made(name, { text, className, ...attributes } = {}, ...children) {
+  const element = document.createElement(name);
+  if (text !== undefined) element.textContent = text;
+  if (className) element.className = className;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...children);
+  return element;
+}
+
+export function themeColors() {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(name).trim();
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const parse = (hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
+  return {
+    isDark, paper: of("--paper"), card: of("--card"), ink: of("--ink"), quiet: of("--quiet"), line: of("--line"), mark: of("--mark"),
+    cardRgb: parse(of("--card")), heatRgb: of("--heat").split(",").map(Number),
+  };
+}
+
+export function headColor(head, heads, isDark) {
+  if (head === null) return isDark ? "hsl(210, 90%, 72%)" : "hsl(210, 88%, 36%)";
+  // Neighbours in number are far apart in hue, and every second is darker, for those who do not see hues.
+  const hue = (head * 360 * 0.618) % 360;
+  const light = (isDark ? 66 : 42) + (head % 2 ? 8 : -4);
+  return `hsl(${hue.toFixed(0)}, 72%, ${light}%)`;
+}
+
+export function percent(value) {
+  return `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
+}
+
+// A head's weights, one pixel a cell, on a canvas of just that size.
+export function thumbnail(canvas, weights, rows, columns, colors) {
+  canvas.width = Math.max(columns, 1);
+  canvas.height = Math.max(rows, 1);
+  if (!rows || !columns) return;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  const [r0, g0, b0] = colors.cardRgb;
+  const [r1, g1, b1] = colors.heatRgb;
+  for (let index = 0; index < rows * columns; index++) {
+    const weight = Math.min(weights[index], 1);
+    image.data[4 * index] = r0 + (r1 - r0) * weight;
+    image.data[4 * index + 1] = g0 + (g1 - g0) * weight;
+    image.data[4 * index + 2] = b0 + (b1 - b0) * weight;
+    image.data[4 * index + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+}
+
+const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+const escapeMarkup = (text) => text.replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
+
+// A scene is {width, height, background, shapes}; a shape is a rectangle, a line, a text or a canvas.
+export function sceneToSvg(scene) {
+  const parts = scene.shapes.map((shape) => {
+    if (shape.kind === "rectangle") {
+      return `<rect x="${fixed(shape.x)}" y="${fixed(shape.y)}" width="${fixed(shape.width)}" height="${fixed(shape.height)}" fill="${shape.color}" fill-opacity="${fixed(shape.opacity ?? 1)}"/>`;
+    }
+    if (shape.kind === "line") {
+      return `<line x1="${fixed(shape.x1)}" y1="${fixed(shape.y1)}" x2="${fixed(shape.x2)}" y2="${fixed(shape.y2)}" stroke="${shape.color}" stroke-opacity="${fixed(shape.opacity)}" stroke-width="${shape.width ?? 1.5}"/>`;
+    }
+    if (shape.kind === "image") {
+      return `<image x="${fixed(shape.x)}" y="${fixed(shape.y)}" width="${fixed(shape.size)}" height="${fixed(shape.size)}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${shape.canvas.toDataURL()}"/>`;
+    }
+    const turn = shape.turn ? ` transform="rotate(${shape.turn} ${fixed(shape.x)} ${fixed(shape.y)})"` : "";
+    return `<text x="${fixed(shape.x)}" y="${fixed(shape.y)}" font-size="${shape.size ?? 12}" fill="${shape.color}" text-anchor="${shape.anchor ?? "start"}" dominant-baseline="central"${turn}>${escapeMarkup(shape.text)}</text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${Math.ceil(scene.width)}" height="${Math.ceil(scene.height)}" font-family="${FONT}"><rect width="100%" height="100%" fill="${scene.background}"/>${parts.join("")}</svg>`;
+}
+
+function fixed(value) {
+  return Number(value.toFixed(3));
+}
+
+export function paintScene(context, scene) {
+  context.fillStyle = scene.background;
+  context.fillRect(0, 0, scene.width, scene.height);
+  for (const shape of scene.shapes) {
+    context.save();
+    context.globalAlpha = shape.opacity ?? 1;
+    context.fillStyle = context.strokeStyle = shape.color ?? "#000";
+    if (shape.kind === "rectangle") context.fillRect(shape.x, shape.y, shape.width, shape.height);
+    else if (shape.kind === "line") {
+      context.lineWidth = shape.width ?? 1.5;
+      context.beginPath();
+      context.moveTo(shape.x1, shape.y1);
+      context.lineTo(shape.x2, shape.y2);
+      context.stroke();
+    } else if (shape.kind === "image") {
+      context.imageSmoothingEnabled = false;
+      context.drawImage(shape.canvas, shape.x, shape.y, shape.size, shape.size);
+    } else paintText(context, shape);
+    context.restore();
+  }
+}
+
+function paintText(context, shape) {
+  context.font = `${shape.size ?? 12}px ${FONT}`;
+  context.textAlign = { start: "left", middle: "center", end: "right" }[shape.anchor ?? "start"];
+  context.textBaseline = "middle";
+  context.translate(shape.x, shape.y);
+  context.rotate(((shape.turn ?? 0) * Math.PI) / 180);
+  context.fillText(shape.text, 0, 0);
+}
+
+const LARGEST_SIDE = 16000; // pixels: beyond this, browsers give an empty canvas
+
+export function pixelRatio(width, height) {
+  return Math.min(window.devicePixelRatio || 1, LARGEST_SIDE / Math.max(width, height, 1));
+}
+
+export function download(name, content, type) {
+  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const link = made("a", { href: address, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+export function exportPng(name, scene) {
+  const canvas = document.createElement("canvas");
+  const ratio = Math.min(2, LARGEST_SIDE / Math.max(scene.width, scene.height));
+  canvas.width = Math.ceil(scene.width * ratio);
+  canvas.height = Math.ceil(scene.height * ratio);
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  paintScene(context, scene);
+  canvas.toBlob((blob) => download(name, blob, "image/png"));
+}

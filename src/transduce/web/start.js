@@ -1,0 +1,5 @@
+// Shows the report that the page carries.
+
+import { showAttention } from "./attention.js";
+
+showAttention(JSON.parse(document.getElementById("report").textContent));

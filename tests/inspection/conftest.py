@@ -1,0 +1,49 @@
+"""A tokenizer and small random networks of every kind of score; what is shown must be true of any network."""
+
+import pytest
+import torch
+
+from transduce.decoding.stepwise import TransformerStepper
+from transduce.inspection.pair import forced_pair
+from transduce.inspection.precision import Translated, stepped_log_probabilities
+from transduce.inspection.report import AttentionReport, inspect
+from transduce.model import ModelConfig, Transformer
+from transduce.text.tokenizer import Tokenizer
+
+HOSTILE = 'the </script><script>alert("x")</script> & dog runs'
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.learn(["the dog runs", "der Hund läuft"] * 3, vocabulary_size=400)
+
+
+@pytest.fixture(scope="session", params=["scaled", "unscaled", "additive"])
+def network(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Transformer:
+    torch.manual_seed(5)
+    config = ModelConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        d_model=22,
+        heads=11,
+        d_ff=13,
+        d_v=3,
+        d_k=5,
+        encoder_layers=2,
+        decoder_layers=3,
+        scores=request.param,
+    )
+    return Transformer(config).eval()
+
+
+@pytest.fixture(scope="session")
+def report(network: Transformer, tokenizer: Tokenizer) -> AttentionReport:
+    source, target = forced_pair(tokenizer, HOSTILE, "der Hund läuft")
+    asked = stepped_log_probabilities(TransformerStepper(network), source.ids, target.ids)
+    return inspect(
+        network,
+        tokenizer,
+        source,
+        target,
+        translated=Translated(precision="float32", models=1, is_forced=True, log_probabilities=asked),
+        with_numbers=True,
+    )

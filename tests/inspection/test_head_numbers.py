@@ -1,0 +1,50 @@
+"""The numbers behind a head are enough to compute its weights again."""
+
+import base64
+
+import numpy as np
+import pytest
+import torch
+
+from transduce.errors import DataError
+from transduce.inspection.contract import FloatBlock
+from transduce.inspection.head_numbers import head_numbers
+from transduce.inspection.recording import STACKS, Stack, record
+from transduce.inspection.report import AttentionReport
+from transduce.model import Transformer
+
+SOURCE, TARGET = [5, 9, 7, 3], [8, 6, 4, 21, 3]
+
+
+def decoded(block: FloatBlock) -> torch.Tensor:
+    numbers = np.frombuffer(base64.b64decode(block.base64_f32), dtype="<f4").astype(np.float32)
+    return torch.from_numpy(numbers).view(block.shape)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_softmax_of_the_scores_is_the_row_of_weights(network: Transformer, stack: Stack) -> None:
+    weights_LHQK = record(network, SOURCE, TARGET).stack(stack).weights_LHQK
+    numbers = head_numbers(network, SOURCE, TARGET, stack, 1, 7)
+    if numbers.additive_E is not None:
+        scores_QK = ((numbers.query_QE[:, None] + numbers.key_KE).tanh() * numbers.additive_E).sum(dim=-1)
+    else:
+        scores_QK = numbers.query_QE @ numbers.key_KE.T * numbers.scale
+    if stack == "decoder":
+        scores_QK = scores_QK.masked_fill(torch.ones_like(scores_QK).triu(diagonal=1).bool(), -torch.inf)
+    torch.testing.assert_close(scores_QK.softmax(dim=-1), weights_LHQK[1, 7])
+    assert torch.equal(decoded(numbers.to_entry().query), numbers.query_QE)
+
+
+def test_a_page_that_carries_all_numbers_carries_these(network: Transformer, report: AttentionReport) -> None:
+    assert report.numbers is not None
+    numbers = head_numbers(network, report.source.ids, report.target.ids, "cross", 2, 10)
+    carried = report.numbers.cross
+    assert torch.equal(decoded(carried.key)[2, 10], numbers.key_KE)
+    assert torch.equal(decoded(carried.value)[2, 10], numbers.value_KG)
+    assert (carried.additive is None) == (numbers.additive_E is None)
+
+
+def test_a_head_that_does_not_exist_is_refused(network: Transformer) -> None:
+    for layer, head in ((2, 0), (0, 11), (-1, 0)):
+        with pytest.raises(DataError, match="it has layers 0 to 1 and heads 0 to 10"):
+            head_numbers(network, SOURCE, TARGET, "encoder", layer, head)
