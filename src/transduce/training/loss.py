@@ -76,7 +76,8 @@ def token_loss(
     """
     assert len(hiddens_BTD) == (2 if r_drop else 1)
     rows_R = target_BT.flatten().nonzero()[:, 0]
-    hidden_PND = torch.stack([hidden_BTD.flatten(end_dim=-2) for hidden_BTD in hiddens_BTD])
+    by_pass = [hidden_BTD.flatten(end_dim=-2) for hidden_BTD in hiddens_BTD]
+    hidden_PND = torch.stack(by_pass) if len(by_pass) > 1 else by_pass[0][None]
     objective, nll, correct = ChunkedLoss.apply(  # type: ignore[no-untyped-call]
         hidden_PND,
         output_matrix_VD if torch.is_grad_enabled() else output_matrix_VD.detach(),

@@ -91,7 +91,8 @@ class Trainer:
         self.world = surroundings.world
         arithmetic = Arithmetic(next(model.parameters()).device, surroundings.compute.precision)
         self.stepper = Stepper(model, config, arithmetic=arithmetic, world=self.world)
-        self.resumption = Resumption(self.stepper, surroundings.folder, surroundings.progress)
+        self.progress = surroundings.progress if self.world.is_main else Silent()
+        self.resumption = Resumption(self.stepper, surroundings.folder, self.progress)
         self.machine = Machine.of(surroundings.compute, ranks=self.world.size)
         self.identity: dict[str, JsonValue] = {
             **{f"training.{key}": value for key, value in config.trajectory().items()},
@@ -102,14 +103,14 @@ class Trainer:
     def run(self) -> Outcome:
         """Go on from the newest checkpoint, or begin, and train until a budget, patience or a stop ends it."""
         state = self.resumption.resume(self.machine, identity=self.identity)
-        ending = self.ending(state)
+        ending = self.ending(state, is_overtime=self.is_time_up(state.seconds))
         if ending is not None:
             return Outcome(ending=ending, progress=state)
         self.resumption.require_space(keep=self.config.keep_checkpoints)
         probe(self.stepper, self.batches.largest(epoch=state.epoch, ranks=self.world.size))
         with (
             Reports(self.around.folder, self.config, resumed_step=state.step, is_main=self.world.is_main) as reports,
-            self.around.progress.stage("training", total=self.config.step_budget, unit="steps") as stage,
+            self.progress.stage("training", total=self.config.step_budget, unit="steps") as stage,
         ):
             stage.advance(state.step)
             return self.loop(state, reports, stage)
@@ -145,13 +146,13 @@ class Trainer:
         return Outcome(ending=ending, progress=state)
 
     def ending(self, state: Progressed, *, is_stopped: bool = False, is_overtime: bool = False) -> Ending | None:
-        """Return why training ends here, or None if it goes on."""
+        """Return why training ends here, or None if it goes on; the ranks must agree, so no clock is read here."""
         config, patience = self.config, self.config.allowed_patience
         if config.step_budget is not None and state.step >= config.step_budget:
             return Ending.STEPS
         if config.epochs is not None and state.epoch >= config.epochs:
             return Ending.EPOCHS
-        if is_overtime or self.is_time_up(state.seconds):
+        if is_overtime:
             return Ending.TIME
         if patience is not None and state.validations_without_better >= patience:
             return Ending.PATIENCE
