@@ -11,6 +11,7 @@ from transduce.cli.demo import demo
 from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.likelihood import likelihood
+from transduce.cli.serve import serve
 from transduce.cli.settings import settings
 from transduce.cli.system import system
 from transduce.cli.train import train
@@ -48,6 +49,7 @@ app.command()(evaluate)
 app.command()(compare)
 app.command()(likelihood)
 app.command()(attention)
+app.command()(serve)
 app.command()(settings)
 app.command()(describe)
 app.command()(system)

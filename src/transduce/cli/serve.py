@@ -1,0 +1,87 @@
+"""`transduce serve`: one page and one API."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+_EXTRA = ("fastapi", "multipart", "prometheus_client", "py3langid", "uvicorn")
+
+
+def serve(
+    models: Annotated[
+        list[str] | None, typer.Argument(metavar="[MODEL]...", help="Model directories, runs, or bundled names.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of these options, such as port = 8000.", envvar="TRANSDUCE_SERVE_CONFIG"),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.  [default: 8000]")] = None,
+    api_key_file: Annotated[Path | None, typer.Option(help="Keys, one a line; read again on SIGHUP.")] = None,
+    allow_anonymous: Annotated[
+        bool, typer.Option("--allow-anonymous", help="Listen beyond this machine without keys.")
+    ] = False,
+    allowed_host: Annotated[list[str] | None, typer.Option(help="A name the server may be addressed by.")] = None,
+    allowed_origin: Annotated[list[str] | None, typer.Option(help="An origin whose pages may call the API.")] = None,
+    root_path: Annotated[str | None, typer.Option(help="Path under which a proxy shows the server.")] = None,
+    trusted_proxy: Annotated[
+        list[str] | None, typer.Option(help="A proxy whose X-Forwarded headers are believed.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
+    precision: Annotated[Literal["float32", "bf16"] | None, typer.Option(help="What to compute in.")] = None,
+    memory_limit: Annotated[
+        int | None, typer.Option(help="Renew the model process once it takes more than this. [MB]")
+    ] = None,
+    load_seconds: Annotated[float | None, typer.Option(help="Time to load the models in.  [default: 120]")] = None,
+    request_seconds: Annotated[float | None, typer.Option(help="Time a request has.  [default: 30]")] = None,
+    stop_seconds: Annotated[float | None, typer.Option(help="Time to finish in when stopped.  [default: 30]")] = None,
+    body_limit: Annotated[int | None, typer.Option(help="Largest request in bytes.  [default: 1048576]")] = None,
+    character_limit: Annotated[int | None, typer.Option(help="Most characters of a request.  [default: 5000]")] = None,
+    text_limit: Annotated[int | None, typer.Option(help="Most texts of a request.  [default: 64]")] = None,
+    alternative_limit: Annotated[int | None, typer.Option(help="Most outputs for a text.  [default: 8]")] = None,
+    connection_limit: Annotated[int | None, typer.Option(help="Most connections at once.  [default: 1024]")] = None,
+    queue_limit: Annotated[int | None, typer.Option(help="Most texts that wait.  [default: 256]")] = None,
+    batch_tokens: Annotated[
+        int | None, typer.Option(help="Padded tokens computed at once; 1: no batching.  [default: 1024]")
+    ] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="What is logged.  [default: info]")
+    ] = None,
+) -> None:
+    """Serve models to this machine: a page, LibreTranslate's API, and a native one. Ctrl-C stops.
+
+    Every option can also be set in the environment, as TRANSDUCE_SERVE_PORT=8000, or in a TOML file.
+    """
+    given = {**locals(), "allow_anonymous": allow_anonymous or None, "models": models or None}
+    flags = {name: value for name, value in given.items() if value not in (None, []) and name != "config"}
+    _require_extra()
+    options = _options(config, flags)
+    from transduce.serving.server import serve as run_server
+
+    run_server(options, announce=lambda address: typer.echo(f"serving on {address} (Ctrl-C stops)"))
+
+
+def _options(config: Path | None, flags: dict[str, Any]) -> Any:  # noqa: ANN401 - a ServingConfig
+    from transduce.errors import ConfigError
+    from transduce.experiment import read_toml
+    from transduce.serving.config import gather_options
+
+    if config is not None and not config.is_file():
+        raise ConfigError(f"There is no file {config} to read options from.")
+    file = read_toml(config) if config is not None else {}
+    options = gather_options(file=file, environment=os.environ, flags=flags)
+    return options
+
+
+def _require_extra() -> None:
+    from importlib.util import find_spec
+
+    from transduce.errors import ConfigError
+
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f'Serving needs libraries that are not installed ({", ".join(missing)}): pip install "transduce[serve]"'
+        )

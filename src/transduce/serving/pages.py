@@ -1,0 +1,36 @@
+"""The pages and what they need, read from the package once: no path of a request ever reaches the file system."""
+
+from collections.abc import Awaitable, Callable
+from importlib.resources import files as package_files
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+_FILES = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/documentation": ("documentation.html", "text/html; charset=utf-8"),
+    "/documentation.js": ("documentation.js", "text/javascript; charset=utf-8"),
+}
+
+
+def page_router() -> APIRouter:
+    """Return routes for the pages, each with its content in hand."""
+    router = APIRouter(include_in_schema=False)
+    for path, (name, kind) in _FILES.items():
+        content = (package_files("transduce") / "web" / name).read_bytes()
+        router.add_api_route(path, _giver(content, kind), methods=["GET"], name=name)
+    return router
+
+
+def _giver(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
+    async def give() -> Response:
+        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
+        return Response(content, media_type=kind, headers=headers)
+
+    return give

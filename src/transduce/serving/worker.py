@@ -1,0 +1,151 @@
+"""The child: loads the models and computes what it is asked, one round after the other, until its input closes.
+
+    {"models": {name: folder}, "threads": n, "precision": p}                   first; answered by {"ready": {...}}
+    {"round": n, "task": t, "model": name, "options": {...}, "items": [...]}   answered by {"round": n, "results": …}
+
+A result is {"value": …} or {"error": …, "is_curable": …}. Where a round of several items fails, its items are computed
+one by one, so that whoever asked for the impossible fails alone. Started by `Child` as
+`python -m transduce.serving.worker`.
+"""
+
+import dataclasses
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from transduce.errors import TransduceError
+from transduce.model_directory import find_model
+from transduce.serving.frames import read_frame, write_frame
+from transduce.translator import Translation, Translator
+
+_TRIAL = "a"
+
+
+def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
+    """Answer frames until the input closes."""
+    order = read_frame(inlet)
+    if order is None:
+        return
+    try:
+        translators = {
+            name: Translator.load(folder, threads=order["threads"], precision=order["precision"])
+            for name, folder in order["models"].items()
+        }
+        for translator in translators.values():
+            translator.translate(_TRIAL, beam=1, alternatives=1, maximum_length=4)
+    except TransduceError as error:
+        write_frame(outlet, {"refused": str(error)})
+        return
+    described = {name: describe(translator) for name, translator in translators.items()}
+    write_frame(outlet, {"ready": described, "resident_bytes": resident_bytes()})
+    while (request := read_frame(inlet)) is not None:
+        results = compute_round(translators[request["model"]], request)
+        write_frame(outlet, {"round": request["round"], "results": results, "resident_bytes": resident_bytes()})
+
+
+def describe(translator: Translator) -> dict[str, Any]:
+    """Return what the server tells about a model."""
+    model = translator.models[0]
+    return {
+        "source": translator.languages.source,
+        "target": translator.languages.target,
+        "longest_sentence": translator.longest_sentence,
+        "parameters": sum(parameter.numel() for parameter in translator.networks[0].parameters()),
+        "tokenizer": str(find_model(str(model.folder)) / "tokenizer.model"),
+        "beam": translator.decoding.beam,
+        "threads": translator.compute.threads,
+        "precision": translator.compute.precision,
+    }
+
+
+def compute_round(translator: Translator, request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return one result for each item of a round; where they fail together, each gets its own chance."""
+    task = TASKS[request["task"]]
+    items, options = request["items"], request["options"]
+    try:
+        return [{"value": value} for value in task(translator, items, options)]
+    except Exception as fault:
+        if len(items) > 1:
+            return [compute_round(translator, {**request, "items": [item]})[0] for item in items]
+        return [_failure(fault)]
+
+
+def _failure(fault: Exception) -> dict[str, Any]:
+    if isinstance(fault, TransduceError):
+        return {"error": str(fault), "is_curable": True}
+    # Our bug. Its place in the code goes to the log; its message could hold the text and goes nowhere.
+    places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(fault.__traceback__)]
+    return {"error": f"{type(fault).__name__} at {' < '.join(reversed(places))}", "is_curable": False}
+
+
+def translate(translator: Translator, items: list[str], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Translate texts under one set of options, in shared batches."""
+    config = translator.configure(**options)
+    return [_plain(translation) for translation in translator.translate_all(items, config)]
+
+
+def _plain(translation: Translation) -> dict[str, Any]:
+    return {
+        "alternatives": [dataclasses.asdict(alternative) for alternative in translation.alternatives],
+        "missing": list(translation.missing),
+        "surplus": list(translation.surplus),
+        "refusal": translation.refusal,
+    }
+
+
+def likelihood(translator: Translator, items: list[list[str]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the model's log-probability of each pair's target, token by token."""
+    found = translator.likelihood([(source, target) for source, target in items])
+    return [
+        {"log_probability": own.log_probability, "tokens": own.tokens, "log_probabilities": own.log_probabilities}
+        for own in found
+    ]
+
+
+def attention(translator: Translator, items: list[list[str | None]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what every head did, for each text and the translation given or found; as a page if so asked."""
+    reports = [translator.attention(str(text), target=target) for text, target in items]
+    if options.get("is_page"):
+        return [{"page": report.to_html()} for report in reports]
+    return [report.to_dictionary() for report in reports]
+
+
+TASKS: dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]] = {
+    "translate": translate,
+    "likelihood": likelihood,
+    "attention": attention,
+}
+
+
+def resident_bytes() -> int | None:
+    """Return the memory this process occupies, or at worst its peak; None where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
+    except (OSError, ValueError, IndexError):
+        pass
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def main() -> None:
+    """Talk over stdin and what was stdout; from here on, whatever prints does so on stderr."""
+    import signal
+
+    # Supervisors signal whole groups; the server ends its child itself, by closing the input, when it has finished.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    outlet = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, outlet)
+
+
+if __name__ == "__main__":
+    main()

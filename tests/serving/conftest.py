@@ -1,0 +1,130 @@
+"""A tiny model with random weights, and servers on loopback: laws of serving need no good translations."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import torch
+
+from transduce.model import ModelConfig, Transformer
+from transduce.model_directory import Description, Languages, save_model
+from transduce.text.tokenizer import Tokenizer
+
+SOURCE = Path(__file__).parents[2] / "src"
+LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
+KEY = "a-key-of-many-letters"
+
+
+def make_model(folder: Path, *, seed: int = 3, source: str = "en", target: str = "de") -> Path:
+    """Write a model directory with random weights."""
+    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    torch.manual_seed(seed)
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=1, dropout=0)
+    description = Description(
+        architecture=config,
+        languages=Languages(source=source, target=target),
+        longest_sentence=40,
+        decoding={"extra_length": 3, "beam": 2},
+    )
+    parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
+    save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+class RunningServer:
+    """A server process: its address, its log, and how to talk to it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self.process = process
+        self._log = log
+        self.address = self._wait_for("listening")["address"]
+
+    def client(self, **options: Any) -> httpx.Client:  # noqa: ANN401
+        return httpx.Client(base_url=self.address, timeout=30, trust_env=False, **options)
+
+    def events(self) -> list[dict[str, Any]]:
+        lines = self._log.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def wait_for(self, event: str, *, count: int = 1) -> dict[str, Any]:
+        """Return an event's record once it has been logged `count` times."""
+        return self._wait_for(event, count=count)
+
+    def _wait_for(self, event: str, *, count: int = 1) -> dict[str, Any]:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            found = [record for record in self.events() if record["event"] == event]
+            if len(found) >= count:
+                return found[count - 1]
+            assert self.process.poll() is None, self._log.read_text(encoding="utf-8")
+            time.sleep(0.05)
+        raise AssertionError(f"no {event}: {self._log.read_text(encoding='utf-8')}")
+
+    def child(self) -> int:
+        """The process number of the newest child."""
+        return int([record for record in self.events() if record["event"] == "child ready"][-1]["process"])
+
+
+@contextmanager
+def run_server(log: Path, *arguments: str | Path, environment: dict[str, str] | None = None) -> Iterator[RunningServer]:
+    """Run `transduce serve` on a free port; what is left of it at the end is killed."""
+    command = [sys.executable, "-m", "transduce", "serve", "--port", "0", "--threads", "1", *map(str, arguments)]
+    variables = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", **(environment or {})}
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=variables)
+        try:
+            yield RunningServer(process, log)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="session")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server without keys that many tests share."""
+    with run_server(tmp_path_factory.mktemp("server") / "log", model) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def locked_server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server that wants a key."""
+    folder = tmp_path_factory.mktemp("locked")
+    (folder / "keys").write_text(f"# ours\n{KEY}\n", encoding="utf-8")
+    with run_server(folder / "log", model, "--api-key-file", folder / "keys") as running:
+        yield running
+
+
+def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """Return what `work` returns for each number, computed at once in as many threads."""
+    results: list[Any] = [None] * count
+
+    def run(number: int) -> None:
+        results[number] = work(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads), "a request was left without an answer"
+    return results
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
+    return asyncio.run(asyncio.wait_for(work, 60))

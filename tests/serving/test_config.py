@@ -1,0 +1,70 @@
+"""Options: defaults that are safe, three ways to give them, and errors that say what to do."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transduce.cli.serve import serve
+from transduce.errors import ConfigError
+from transduce.serving.config import ServingConfig, gather_options, is_loopback
+
+
+def options(
+    *, file: dict[str, Any] | None = None, environment: dict[str, str] | None = None, **flags: object
+) -> ServingConfig:
+    return gather_options(file=file or {}, environment=environment or {}, flags={"models": ["m"], **flags})
+
+
+def test_only_this_machine_can_connect_by_default() -> None:
+    assert options().host == "127.0.0.1"
+    assert is_loopback("127.0.0.1")
+    assert is_loopback("localhost")
+    assert is_loopback("::1")
+    assert not is_loopback("0.0.0.0")
+    assert not is_loopback("::")
+    assert not is_loopback("example.org")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.org"])
+def test_strangers_need_keys(host: str) -> None:
+    with pytest.raises(ConfigError, match=r"no keys\. Give --api-key-file, or --allow-anonymous"):
+        options(host=host)
+    assert options(host=host, allow_anonymous=True).host == host
+    assert options(host=host, api_key_file=Path("keys")).host == host
+
+
+def test_flags_go_before_environment_before_file() -> None:
+    file = {"port": 1, "threads": 1, "text_limit": 1}
+    environment = {"TRANSDUCE_SERVE_PORT": "2", "TRANSDUCE_SERVE_THREADS": "2", "PORT": "9"}
+    found = options(file=file, environment=environment, port=3)
+    assert (found.port, found.threads, found.text_limit) == (3, 2, 1)
+
+
+def test_lists_in_the_environment_are_separated_by_commas() -> None:
+    environment = {"TRANSDUCE_SERVE_ALLOWED_HOST": "a.example, b.example", "TRANSDUCE_SERVE_MODELS": "runs/a,runs/b"}
+    found = gather_options(file={}, environment=environment, flags={})
+    assert found.allowed_host == ("a.example", "b.example")
+    assert found.models == ("runs/a", "runs/b")
+
+
+def test_every_option_is_a_flag_and_every_flag_an_option() -> None:
+    flags = set(inspect.signature(serve).parameters) - {"config"}
+    assert flags == set(ServingConfig.model_fields)
+
+
+def test_every_option_has_a_meaning() -> None:
+    assert [name for name, field in ServingConfig.model_fields.items() if not field.description] == []
+
+
+def test_faults_name_the_option() -> None:
+    with pytest.raises(ConfigError, match=r"thread is unknown \(did you mean threads\?\)"):
+        options(file={"thread": 2})
+    with pytest.raises(ConfigError, match="port: Input should be less than or equal to 65535"):
+        options(port=70000)
+    with pytest.raises(ConfigError, match="models: "):
+        gather_options(file={}, environment={}, flags={})
+    for origin in ("*", "cms.example.org", "https://cms.example.org/"):
+        with pytest.raises(ConfigError, match=r"is no origin\. Write scheme and name alone"):
+            options(allowed_origin=[origin])

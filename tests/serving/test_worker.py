@@ -1,0 +1,86 @@
+"""The child's side, run here: rounds, and that one poisonous item fails alone."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transduce.serving import worker
+from transduce.serving.frames import read_frame, write_frame
+from transduce.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def translator(model: Path) -> Translator:
+    return Translator.load(model, threads=1)
+
+
+def request_for(*items: object, task: str = "translate", **options: object) -> dict[str, Any]:
+    return {"task": task, "items": list(items), "options": options}
+
+
+def test_a_conversation(model: Path) -> None:
+    inlet, outlet = io.BytesIO(), io.BytesIO()
+    write_frame(inlet, {"models": {"tiny": str(model)}, "threads": 1, "precision": "float32"})
+    write_frame(inlet, {"round": 7, "model": "tiny", **request_for("the dog runs.", "a cat", beam=2)})
+    inlet.seek(0)
+    worker.serve(inlet, outlet)
+    outlet.seek(0)
+    ready, answer = read_frame(outlet), read_frame(outlet)
+    assert ready is not None
+    assert answer is not None
+    assert ready["ready"]["tiny"]["source"] == "en"
+    assert answer["round"] == 7
+    alone = Translator.load(model, threads=1).translate(["the dog runs.", "a cat"], beam=2)
+    assert [own["value"]["alternatives"][0]["text"] for own in answer["results"]] == [own.text for own in alone]
+    assert read_frame(outlet) is None
+
+
+def test_models_that_cannot_be_loaded_are_told(tmp_path: Path) -> None:
+    inlet, outlet = io.BytesIO(), io.BytesIO()
+    write_frame(inlet, {"models": {"x": str(tmp_path / "none")}, "threads": 1, "precision": "float32"})
+    inlet.seek(0)
+    worker.serve(inlet, outlet)
+    outlet.seek(0)
+    answer = read_frame(outlet)
+    assert answer is not None
+    assert "There is no model at" in answer["refused"]
+
+
+def test_one_poisonous_item_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = translator.tokenizer.encode
+
+    def encode(text: str) -> list[int]:
+        if "poison" in text:
+            raise RuntimeError(f"cannot read {text}")
+        return real(text)
+
+    monkeypatch.setattr(translator.tokenizer, "encode", encode)
+    results = worker.compute_round(translator, request_for("the dog", "poison", "a cat", beam=1))
+    assert ["value" in result for result in results] == [True, False, True]
+    assert results[1]["is_curable"] is False
+    assert results[1]["error"].startswith("RuntimeError at test_worker.py:")
+    assert "poison" not in results[1]["error"], "a message could hold the user's text"
+
+
+def test_what_a_user_can_cure_is_said(translator: Translator) -> None:
+    results = worker.compute_round(translator, request_for("the dog", beam=1, alternatives=3))
+    assert results[0]["is_curable"] is True
+    assert "3 alternatives were asked of a beam of 1" in results[0]["error"]
+
+
+def test_likelihood_and_attention_are_the_translator_s_own(translator: Translator) -> None:
+    pair: list[Any] = ["the dog runs.", "der Hund läuft."]
+    (found,) = worker.likelihood(translator, [pair], {})
+    assert found["log_probability"] == pytest.approx(sum(found["log_probabilities"]))
+    assert found["log_probability"] == translator.likelihood([(pair[0], pair[1])])[0].log_probability
+    (report,) = worker.attention(translator, [pair], {})
+    assert report == translator.attention(pair[0], target=pair[1]).to_dictionary()
+    (page,) = worker.attention(translator, [pair], {"is_page": True})
+    assert page["page"].startswith("<!doctype html>")
+
+
+def test_memory_is_told() -> None:
+    resident = worker.resident_bytes()
+    assert resident is None or 10e6 < resident < 100e9
