@@ -8,6 +8,7 @@ import typer
 LIBRARIES = (
     "torch",
     "numpy",
+    "polib",
     "pydantic",
     "rich",
     "sacrebleu",
