@@ -47,9 +47,9 @@ def with_subordinate(world: World) -> Sentence:
     first = clause(world, verb, actor=actor, timing=Timing(first_tense))._replace(manner=None)
     if key == "while":
         verb = _deed(world, "past", flag="prog")
-        second = clause(world, verb, actor=plain_person(world), timing=Timing("past"))
+        second = clause(world, verb, actor=plain_person(world, other_than=actor), timing=Timing("past"))
     elif key in ("because", "although"):
-        first, second = _reason(world, first)
+        first, second = _reason(world, first, is_despite=key == "although")
     elif key in ("when.if", "when.once") and chance.holds(0.4):
         first, pronoun = _taken_up(world, first)
         second = feeling(world, pronoun, second_tense)
@@ -114,10 +114,10 @@ def _usable(world: World, tree: Clause, tense: Tense) -> list[Verb]:
     ]
 
 
-def _reason(world: World, first: Clause) -> tuple[Clause, Clause]:
+def _reason(world: World, first: Clause, *, is_despite: bool) -> tuple[Clause, Clause]:
     """Return the clause and why, or despite what: the weather, a feeling, or something about its object."""
     chance = world.chance
-    if chance.holds(0.15):
+    if is_despite and chance.holds(0.25):
         return first, Clause(ES, world.verb("weather"), "past")
     thing = _thing(world, first)
     if thing is not None and isinstance(first.accusative, NounPhrase):

@@ -46,11 +46,14 @@ def person(world: World, *, with_pronouns: bool = True) -> Nominal:
     return noun_phrase(world, world.noun("person"))
 
 
-def plain_person(world: World) -> Nominal:
-    """Return somebody whose sex no pronoun needs to tell."""
+def plain_person(world: World, *, other_than: Nominal | None = None) -> Nominal:
+    """Return somebody whose sex no pronoun needs to tell, and another person than the one given."""
     while True:
         found = person(world, with_pronouns=False)
-        if not isinstance(found, NounPhrase) or "role" not in found.noun.classes:
+        if isinstance(found, NounPhrase):
+            if "role" not in found.noun.classes:
+                return found
+        elif not (isinstance(found, Name) and isinstance(other_than, Name) and found.english in other_than.english):
             return found
 
 

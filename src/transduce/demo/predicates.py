@@ -31,7 +31,10 @@ def quality(world: World) -> Sentence:
     """Say that something is so, and perhaps that it is also otherwise: the pronoun has the gender of the noun."""
     chance = world.chance
     noun = chance.one(world.index.described)
-    adjective, other = (chance.one(world.lexicon.fitting[noun.key]) for _ in range(2))
+    fitting = world.lexicon.fitting[noun.key]
+    if "idea" not in noun.classes:  # the wrong train, but not: the train is wrong
+        fitting = tuple(adjective for adjective in fitting if adjective.scale != "truth") or fitting
+    adjective, other = chance.one(fitting), chance.one(fitting)
     phrase = _this(world, noun)
     tense = chance.one(_TENSES)
     main = _is(world, phrase, adjective, tense)

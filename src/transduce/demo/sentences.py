@@ -123,7 +123,7 @@ def infinitive(world: World) -> Sentence:
         inner = clause(world, deed, actor=person(world), timing=Timing("present"))
         return Sentence("statement", Clause(inner.subject, verb, tense, content=Content("to", inner)))
     verb = world.lexicon.verbs[chance.one(("drive", "travel"))]
-    inner = clause(world, world.verb("aim"), actor=person(world), timing=Timing("present"))
+    inner = clause(world, world.verb("aim"), actor=person(world), timing=Timing("present"))._replace(place=None)
     place = clauses.whither(world, _DESTINATIONS)
     tree = Clause(inner.subject, verb, tense, place=place, content=Content("in order to", inner))
     return Sentence("statement", tree)
@@ -157,7 +157,8 @@ def _reported(world: World, speaker: Nominal, tense: Tense, *, verb: Verb, may_b
         speaker, pronoun = referred(world, speaker)
         actor = pronoun if pronoun is not None and pronoun.english != "it" else None
     if chance.holds(0.3) and verb.key != "hope":
-        return speaker, feeling(world, actor or plain_person(world), "past" if tense == "past" else "present")
+        actor = actor or plain_person(world, other_than=speaker)
+        return speaker, feeling(world, actor, "past" if tense == "past" else "present")
     inner = chance.one(world.index.actions if actor is None else world.index.deeds)
     timing = Timing("past")
     if tense == "present":
@@ -165,7 +166,8 @@ def _reported(world: World, speaker: Nominal, tense: Tense, *, verb: Verb, may_b
         if timing.tense == "past" and "prog" in inner.flags and chance.holds(0.4):
             timing = Timing("progressive")
     if actor is None:
-        actor = plain_person(world) if "person" in inner.subjects else subject(world, inner.subjects)
+        is_person = "person" in inner.subjects
+        actor = plain_person(world, other_than=speaker) if is_person else subject(world, inner.subjects)
     return speaker, clause(world, inner, actor=actor, timing=timing)
 
 
