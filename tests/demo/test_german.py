@@ -12,6 +12,7 @@ from transduce.demo.tree import (
     ALL,
     BARE,
     EVERY,
+    HE,
     IHR,
     MANY,
     NO,
@@ -29,6 +30,7 @@ from transduce.demo.tree import (
     Nominal,
     NounPhrase,
     Place,
+    RelativePronoun,
     Sentence,
 )
 
@@ -304,3 +306,28 @@ def test_those_who_talk_use_the_perfect() -> None:
         for actor in (I, SHE)
     ]
     assert texts == ["Ich habe das Brot gegessen.", "Sie aß das Brot."]
+
+
+@pytest.mark.parametrize(
+    ("noun", "is_plural", "slot", "expected"),
+    [
+        ("man", False, "subject", "der Mann, der schläft,"),
+        ("woman", False, "accusative", "die Frau, die er sieht,"),
+        ("man", False, "accusative", "der Mann, den er sieht,"),
+        ("child", False, "dative", "das Kind, dem er hilft,"),
+        ("woman", False, "dative", "die Frau, der er hilft,"),
+        ("man", True, "dative", "die Männer, denen er hilft,"),
+        ("woman", True, "accusative", "die Frauen, die er sieht,"),
+    ],
+)
+def test_relative_clauses(noun: str, is_plural: bool, slot: str, expected: str) -> None:
+    verbs = lexicon().verbs
+    phrase = NounPhrase(lexicon().nouns[noun], THE, is_plural)
+    pronoun = RelativePronoun(phrase.agreement, is_person=True)
+    relative = {
+        "subject": Clause(pronoun, verbs["sleep"]),
+        "accusative": Clause(HE, verbs["see"], accusative=pronoun),
+        "dative": Clause(HE, verbs["help"], dative=pronoun),
+    }[slot]
+    found = german.phrase(phrase._replace(relative=relative), "nominative")
+    assert found.core + found.relative == expected

@@ -11,7 +11,18 @@ from transduce.demo.lexicon import Verb
 from transduce.demo.nominals import person, plain_person, referred
 from transduce.demo.sentences import add_relative, feeling, report
 from transduce.demo.times import Timing
-from transduce.demo.tree import ES, THEY, Clause, Nominal, NounPhrase, Predicate, Pronoun, Sentence, Tense
+from transduce.demo.tree import (
+    ES,
+    THEY,
+    Clause,
+    Nominal,
+    NounPhrase,
+    Predicate,
+    Pronoun,
+    RelativePronoun,
+    Sentence,
+    Tense,
+)
 from transduce.demo.world import World
 
 
@@ -184,10 +195,14 @@ def _deepened(world: World, tree: Clause) -> Clause:
     if tree.content is not None and isinstance(tree.content.clause, Clause):
         tree = tree._replace(content=tree.content._replace(clause=_deepened(world, tree.content.clause)))
     tree = add_relative(world, tree)
-    if isinstance(tree.subject, NounPhrase) and isinstance(tree.subject.relative, Clause):
-        inner = add_relative(world, tree.subject.relative)
-        tree = tree._replace(subject=tree.subject._replace(relative=inner))
-    if isinstance(tree.accusative, NounPhrase) and isinstance(tree.accusative.relative, Clause):
-        inner = add_relative(world, tree.accusative.relative)
-        tree = tree._replace(accusative=tree.accusative._replace(relative=inner))
-    return tree
+    subject, accusative = tree.subject, tree.accusative
+    if isinstance(subject, NounPhrase) and isinstance(subject.relative, Clause):
+        subject = subject._replace(relative=_continued(world, subject.relative))
+    if isinstance(accusative, NounPhrase) and isinstance(accusative.relative, Clause):
+        accusative = accusative._replace(relative=_continued(world, accusative.relative))
+    return tree._replace(subject=subject, accusative=accusative)
+
+
+def _continued(world: World, relative: Clause) -> Clause:
+    """Go on from the end of a relative clause; one in its middle would be hard to follow."""
+    return add_relative(world, relative) if isinstance(relative.subject, RelativePronoun) else relative

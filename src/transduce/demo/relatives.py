@@ -6,7 +6,20 @@ from transduce.demo import times
 from transduce.demo.clauses import clause
 from transduce.demo.lexicon import Verb
 from transduce.demo.nominals import noun_phrase, person
-from transduce.demo.tree import SHE, Clause, Determiner, Nominal, NounPhrase, Place, Predicate, RelativePronoun, Tense
+from transduce.demo.tree import (
+    SHE,
+    THE,
+    THIS,
+    A,
+    Clause,
+    Determiner,
+    Nominal,
+    NounPhrase,
+    Place,
+    Predicate,
+    RelativePronoun,
+    Tense,
+)
 from transduce.demo.world import World
 
 _WHOSE = {"m": "dessen", "n": "dessen", "f": "deren", "p": "deren"}
@@ -18,7 +31,7 @@ def takes_relative(tree: Nominal | None) -> TypeGuard[NounPhrase]:
     """Return whether a relative clause can be about this nominal."""
     return (
         isinstance(tree, NounPhrase)
-        and tree.determiner.english in ("the", "a", "this")
+        and tree.determiner in (THE, A, THIS)
         and tree.owner is None
         and tree.relative is None
         and tree.noun.classes.isdisjoint({"mass", "sky.one", "unit", "sense"})
