@@ -89,7 +89,7 @@ def _show(shown: "Demonstration") -> None:
     console.print("\nNext", style="bold")
     for line in (
         "transduce train --train mine.tsv --from en --to de --output runs/mine",
-        f'transduce translate {folder} --text "The old dog sleeps because it is tired."',
-        f'transduce attention {folder} "The key that opens the door is small."',
+        f'transduce translate {folder} --text "{shown.examples[1][0]}"',
+        f'transduce attention {folder} "{shown.examples[2][0]}"',
     ):
         console.print(f"  {line}", highlight=False, soft_wrap=True)

@@ -44,7 +44,7 @@ class Size:
 
 FULL = Size(pairs=60_000, held_out=500, training_seconds=120.0)
 QUICK = Size(pairs=6_000, held_out=100, training_seconds=12.0)
-_FEWEST_STEPS, _MOST_STEPS = 60, 4_000
+_FEWEST_STEPS, _MOST_STEPS = 60, 8_000
 _LOOKS = 8
 
 
