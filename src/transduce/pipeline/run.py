@@ -31,7 +31,7 @@ from transduce.model_directory import Description, Languages, find_model, load_m
 from transduce.pipeline.card import Provenance, write_card
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.planning import Choice, keep_experiment
-from transduce.pipeline.report import append_samples, write_report
+from transduce.pipeline.report import REPORT, append_samples, write_report
 from transduce.pipeline.validation import Validator
 from transduce.progress import Progress
 from transduce.training.arithmetic import Arithmetic
@@ -73,7 +73,13 @@ class Run:
         )
         self.network = new_network(self.experiment)
         self.network.to(self.compute.device)
-        self.batches = TrainingBatches(self.prepared.train, self.experiment.training, segmenter=self.prepared.tokenizer)
+        model = self.experiment.model
+        self.batches = TrainingBatches(
+            self.prepared.train,
+            self.experiment.training,
+            segmenter=self.prepared.tokenizer,
+            max_length=model.learned_positions if model.positions == "learned" else None,
+        )
         self.validator = self._validator()
         self.stop_requested: Callable[[], bool] = lambda: False
         self.last_validation: Validation | None = None
@@ -179,8 +185,9 @@ class Run:
         return Checkpoint(self.folder / CHECKPOINTS_FOLDER / f"step-{step:08d}", step)
 
     def _stopped(self, outcome: Outcome) -> Finished:
-        report = self._write_report("stopped; the same command goes on", outcome.progress, self.last_validation)
-        return Finished(outcome, self.folder / "model", report, self.last_validation, ())
+        if self.world.is_main:
+            self._write_report("stopped; the same command goes on", outcome.progress, self.last_validation)
+        return Finished(outcome, self.folder / "model", self.folder / REPORT, self.last_validation, ())
 
     def _finish(self, outcome: Outcome) -> Finished:
         """Average the last checkpoints (6.1); keep the average unless the best single checkpoint is better."""
@@ -201,10 +208,9 @@ class Run:
             validation = self._validate_with(weights)
             if self.world.is_main:
                 self._save_model(weights, steps, outcome.progress, validation)
-        report = self.folder / "report.html"
         if self.world.is_main:
-            report = self._write_report(f"finished: {outcome.ending.value}", outcome.progress, validation)
-        return Finished(outcome, self.folder / "model", report, validation, steps)
+            self._write_report(f"finished: {outcome.ending.value}", outcome.progress, validation)
+        return Finished(outcome, self.folder / "model", self.folder / REPORT, validation, steps)
 
     def _validate_with(self, weights: Mapping[str, Tensor]) -> Validation | None:
         if self.validator is None:
