@@ -73,7 +73,7 @@ def test_every_sense_of_an_ambiguous_noun_has_clues_of_its_own() -> None:
     by_english: dict[str, set[str]] = {}
     for key in senses:
         by_english.setdefault(words.nouns[key].english, set()).add(words.nouns[key].german)
-    assert len(by_english) >= 12
+    assert len(by_english) >= 10
     assert all(len(german) == 2 for german in by_english.values())
     texts = [f"{clue.english[0]} {clue.english_rest}" for clue in words.clues]
     assert len(texts) == len(set(texts))

@@ -99,7 +99,7 @@ def _with_circumstances(world: World, tree: Clause) -> Clause:
         place = _onto(world.noun(*verb.put))
     elif verb.over and chance.holds(0.6):
         place = Place(_OVER, NounPhrase(world.noun(*verb.over)))
-    elif verb.possible_places and not tree.negation and chance.holds(0.3):
+    elif verb.possible_places and not tree.negation and chance.holds(0.22):
         place = where(world, verb.possible_places)
     is_plain = not tree.negation and tree.modal is None and tree.frequency is None
     is_plain = is_plain and (place is None or not verb.possible_places)

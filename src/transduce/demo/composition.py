@@ -10,11 +10,11 @@ from transduce.demo.world import World
 _KINDS: tuple[tuple[int, Callable[[World], Sentence]], ...] = (
     (30, sentences.statement),
     (10, sentences.fronted),
-    (2, sentences.object_first),
+    (3, sentences.object_first),
     (5, sentences.passive),
     (10, sentences.reported),
     (4, sentences.infinitive),
-    (20, joining.with_subordinate),
+    (17, joining.with_subordinate),
     (6, joining.joined),
     (3, sentences.existence),
     (6, predicates.quality),
@@ -24,7 +24,7 @@ _KINDS: tuple[tuple[int, Callable[[World], Sentence]], ...] = (
     (5, talk.yes_or_no),
     (6, talk.open_question),
     (7, talk.addressed),
-    (3, talk.command),
+    (4, talk.command),
     (6, senses.ambiguous),
 )
 _DEALT = tuple(kind for weight, kind in _KINDS for _ in range(weight))

@@ -39,10 +39,7 @@ def sentence(tree: Sentence) -> str:
         text = f"{joined}, {text}" if tree.subordinate_is_first else f"{text} {joined}"
     if tree.joined is not None:
         second = _any_clause(tree.joined, drops_subject=not tree.joined_keeps_subject)
-        if tree.joint == ".":
-            text = f"{text}. {second[0].upper()}{second[1:]}"
-        else:
-            text = f"{text}{',' * (tree.joint == 'but')} {tree.joint} {second}"
+        text = f"{text}{',' * (tree.joint == 'but')} {tree.joint} {second}"
     if tree.addressee is not None:
         name = tree.addressee.english
         text = f"{name}, {text}" if tree.addressee_is_first else f"{text}, {name}"

@@ -87,8 +87,6 @@ def _join(text: str, tree: Sentence) -> str:
         joined = clause(second, order="second" if tree.joined_keeps_subject else "elided")
         if not tree.joined_keeps_subject and isinstance(tree.main, Clause):
             joined = _share_auxiliary(tree.main, second, joined)
-    if tree.joint == ".":
-        return f"{_finish(text, '.')} {joined[0].upper()}{joined[1:]}"
     return f"{text}{_JOINTS[tree.joint]} {joined}"
 
 

@@ -42,7 +42,7 @@ def quality(world: World) -> Sentence:
     if other.scale == adjective.scale or pronoun is None or chance.holds(0.4):
         return Sentence("statement", main._replace(negation="not") if chance.holds(0.25) else main)
     second = _is(world, pronoun, other, tense)
-    return Sentence("statement", main._replace(subject=subject), joined=second, joint=chance.one(("but", "and", ".")))
+    return Sentence("statement", main._replace(subject=subject), joined=second, joint=chance.one(("but", "and")))
 
 
 def _is(world: World, subject: Nominal, adjective: Adjective, tense: Tense) -> Clause:

@@ -29,7 +29,7 @@ from transduce.demo.tree import (
 )
 from transduce.demo.world import World
 
-_FEELINGS = ("tired", "hungry", "thirsty", "ill", "happy", "angry", "sad", "nervous", "lonely", "proud", "curious")
+_FEELINGS = ("tired", "hungry", "ill", "happy", "angry", "sad", "nervous")
 _TRIED: tuple[Tense, ...] = ("past", "past", "present")
 _DESTINATIONS = ("town", "@city", "@country", "waterside", "beach")
 _DAILY = frozenset({"kitchen", "home", "nature"})
@@ -43,7 +43,7 @@ def statement(world: World) -> Sentence:
     is_plain = tree.tense in ("past", "perfect", "future") and not tree.negation and tree.frequency is None
     if is_plain and "person" in verb.subjects and world.chance.holds(0.03):
         tree = clause(world, verb, actor=NOBODY, timing=Timing(tree.tense))
-    if world.chance.holds(0.35):
+    if world.chance.holds(0.3):
         tree = add_relative(world, tree)
     return Sentence("statement", tree)
 

@@ -184,7 +184,7 @@ class Sentence(NamedTuple):
     subordinate: Clause | Hint | None = None
     subordinate_is_first: bool = False
     joined: Clause | Hint | None = None  # a second main clause, after `joint`
-    joint: Literal["but", "and", "."] = "."
+    joint: Literal["but", "and"] = "and"
     joined_keeps_subject: bool = True
     addressee: Name | None = None
     addressee_is_first: bool = True
