@@ -1,10 +1,12 @@
-"""`transduce translate`: lines in, lines out."""
+"""`transduce translate`: lines in, lines out; documents in, the same documents filled in."""
 
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, TextIO
 
 import typer
+
+from transduce.cli.translate_documents import DocumentRequest, fill_documents, requested_documents, require_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,11 +19,29 @@ def translate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, a run, or a bundled model's name.")],
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="Text files, a sentence or paragraph a line; - or none is stdin."),
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Text files, a sentence or paragraph a line; - or none is stdin. Or documents: .po, .tmx, .xlf, .tsv, "
+            ".jsonl, .html.",
+        ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Translate this text instead of files.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", help="text, po, tmx, xliff, tsv, jsonl or html; by the name's ending unless given."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="In a document, replace the translations that are there.")
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a document that was interrupted.")] = False,
+    source_language: Annotated[
+        str | None, typer.Option("--from", help="A document's source language; the model's unless given.")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option("--to", help="A document's target language; the model's unless given.")
+    ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept alive; 1 is greedy.  [default: 4]")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="α of the length penalty.  [default: 0.6]")] = None,
     alternatives: Annotated[int | None, typer.Option(min=1, help="Outputs for each line, separated by tabs.")] = None,
@@ -38,7 +58,7 @@ def translate(
         bool, typer.Option("--json", help="One JSON object a line, with scores and tokens.")
     ] = False,
 ) -> None:
-    """Translate text, line by line, with a model that `transduce train` made.
+    """Translate text, line by line, with a model that `transduce train` made; or fill in what a document lacks.
 
     Each line may be a paragraph: its sentences are translated one by one and put together again.
     """
@@ -53,11 +73,27 @@ def translate(
         "seed": seed,
     }
     inputs = _inputs(text, files or [])
-    _refuse_to_overwrite(output, force=force)
+    request = DocumentRequest(
+        documents=requested_documents(files or [], format_name=format_name),
+        output=output,
+        force=force,
+        overwrite=overwrite,
+        resume=resume,
+        languages=(source_language, target_language),
+    )
+    if request.documents:
+        _refuse_lines_only(json_output=json_output, alternatives=alternatives)
+        require_place(request)
+    else:
+        _refuse_documents_only(request)
+        _refuse_to_overwrite(output, force=force)
     from transduce.translator import Translator
 
     translator = Translator.load(model, precision=precision, threads=threads)
     config = translator.configure(**{key: value for key, value in options.items() if value is not None})
+    if request.documents:
+        fill_documents(translator, config, request, settings={"model": translator.fingerprint, **config.model_dump()})
+        return
     if text is None and not files and sys.stdin.isatty() and output is None:
         _converse(translator, config, is_json=json_output)
         return
@@ -159,6 +195,23 @@ def _refuse_to_overwrite(output: Path | None, *, force: bool) -> None:
 
     if output is not None and output.exists() and not force:
         raise DataError(f"{output} exists already. Add --force to overwrite it, or choose another name.")
+
+
+def _refuse_lines_only(*, json_output: bool, alternatives: int | None) -> None:
+    from transduce.errors import DataError
+
+    if json_output or alternatives is not None:
+        raise DataError("--json and --alternatives are for lines of text; a document takes one translation for a gap.")
+
+
+def _refuse_documents_only(request: DocumentRequest) -> None:
+    from transduce.errors import DataError
+
+    if request.overwrite or request.resume or any(request.languages):
+        raise DataError(
+            "--overwrite, --resume, --from and --to are for documents. Give a file whose name ends in .po, .tmx, .xlf, "
+            ".tsv, .jsonl or .html, or name its kind with --format."
+        )
 
 
 def _opened_output(output: Path | None) -> Any:  # noqa: ANN401 - a context manager of a text stream

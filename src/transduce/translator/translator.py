@@ -7,6 +7,7 @@ depend on what it is batched with.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,10 +22,11 @@ from transduce.decoding.search import search
 from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
+from transduce.files import sha256_of_file
 from transduce.inspection.pair import forced_pair, found_pair
 from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
-from transduce.model_directory import Languages, ModelDirectory, find_model, load_model
+from transduce.model_directory import WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.text.tokenizer import EOS
@@ -76,6 +78,12 @@ class Translator:
     def languages(self) -> Languages:
         """The languages translated from and to, where they are known."""
         return self.models[0].description.languages
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A text that is equal for equal models, computed in the same precision."""
+        weights = [sha256_of_file(model.folder / WEIGHTS) for model in self.models]
+        return " ".join([*weights, self.tokenizer.fingerprint, self.compute.precision])
 
     @property
     def longest_sentence(self) -> int:

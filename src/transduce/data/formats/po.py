@@ -64,12 +64,12 @@ def read_po_by_key(source: CorpusFile, target: CorpusFile) -> Iterator[Pair]:
             yield Pair(ours[min(number, len(ours) - 1)][1], text, entry.linenum, skipped=skipped)
 
 
-def parse_po(content: bytes, *, path: Path) -> polib.POFile:
-    """Parse a catalogue in whatever encoding its header names; DataError with the line if it is none."""
+def parse_po(content: bytes, *, path: Path, encoding: str | None = None) -> polib.POFile:
+    """Parse a catalogue, in the encoding that its header names unless another is given; DataError if it is none."""
     if not content.strip():
         raise DataError(f"{path} is empty. Give a catalogue with at least one entry, or leave it out.")
     try:
-        return polib.pofile(_Content(decode_po(content, path=path)), encoding="utf-8")
+        return polib.pofile(_Content(decode_po(content, path=path, encoding=encoding)), encoding="utf-8")
     except OSError as fault:
         found = _LINE_NUMBER.search(str(fault))
         line, what = (found[1], found[2] or "a line that has no place here") if found else ("1", str(fault))
@@ -80,9 +80,9 @@ def parse_po(content: bytes, *, path: Path) -> polib.POFile:
         raise DataError(f"{path} is no PO catalogue ({fault}). Look at it with `msgfmt --check`.") from None
 
 
-def decode_po(content: bytes, *, path: Path) -> str:
+def decode_po(content: bytes, *, path: Path, encoding: str | None = None) -> str:
     """Return a catalogue's text."""
-    encoding = encoding_of_po(content, path=path)
+    encoding = encoding or encoding_of_po(content, path=path)
     try:
         return content.removeprefix(codecs.BOM_UTF8).decode(encoding)
     except UnicodeDecodeError as fault:

@@ -61,9 +61,14 @@ class Unit:
     context: Mapping[str, Element]
 
 
-def read_units(stream: BinaryIO | Iterable[bytes], *, path: Path, names: frozenset[str]) -> Iterator[Unit]:
-    """Yield every element with one of these names, whole; DataError for what is no XML or asks for entities."""
-    parser = _Parser(path, names)
+def read_units(
+    stream: BinaryIO | Iterable[bytes], *, path: Path, names: frozenset[str], encoding: str | None = None
+) -> Iterator[Unit]:
+    """Yield every element with one of these names, whole; DataError for what is no XML or asks for entities.
+
+    The encoding is what the file says, unless another is given.
+    """
+    parser = _Parser(path, names, encoding)
     parts = stream if not hasattr(stream, "read") else iter(lambda: stream.read(_PART), b"")
     for part in parts:
         parser.feed(part)
@@ -75,7 +80,7 @@ def read_units(stream: BinaryIO | Iterable[bytes], *, path: Path, names: frozens
 class _Parser:
     """Expat's events, gathered into units."""
 
-    def __init__(self, path: Path, names: frozenset[str]) -> None:
+    def __init__(self, path: Path, names: frozenset[str], encoding: str | None) -> None:
         self._path = path
         self._names = names
         self._open: list[Element] = []
@@ -84,7 +89,7 @@ class _Parser:
         self._unsettled: list[tuple[Element, str]] = []
         self._unsettled_unit: Unit | None = None
         self._units: list[Unit] = []
-        self._expat = expat.ParserCreate(namespace_separator=" ")
+        self._expat = expat.ParserCreate(encoding, namespace_separator=" ")
         self._expat.StartElementHandler = self._start
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._text

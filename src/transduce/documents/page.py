@@ -1,0 +1,208 @@
+"""HTML pages: the words between the tags, block by block; tags inside a sentence come back around the right words.
+
+Scripts, styles, code, comments and every attribute stay as they are, and so does what is marked translate="no". White
+space inside a paragraph means one space, as it does to a browser; around it, it is kept.
+"""
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from itertools import accumulate
+
+from transduce.documents.marked_text import MarkedText, Markup, Part
+from transduce.documents.source import Gap, Source, Splice
+
+UNCLOSED = "its tags are not closed within it"
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_INLINE = frozenset(
+    {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "label", "mark"}
+    | {"q", "ruby", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u"}
+)
+_ALONE = frozenset({"img", "wbr", "input"})
+_OPAQUE = frozenset(["code", "kbd", "samp", "var", "svg", "math", "button", "select", "object", "iframe"])
+_UNTOUCHED = frozenset(["script", "style", "pre", "textarea", "template", "noscript"])
+_VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
+)
+_SPACE = re.compile(r"[ \t\r\n\f]+")
+
+
+@dataclass
+class _Event:
+    """A tag, or a stretch of text, and where it begins in the page."""
+
+    start: int
+    kind: str
+    name: str = ""
+    is_kept: bool = False
+    end: int = field(default=-1)
+
+
+class _Reader(HTMLParser):
+    """The events of a page in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=False)
+        self.events: list[_Event] = []
+        self._line_starts = [0, *accumulate(len(line) + 1 for line in page.split("\n"))]
+        self.feed(page)
+        self.close()
+        ends = [event.start for event in self.events[1:]] + [len(page)]
+        for event, end in zip(self.events, ends, strict=False):
+            event.end = end
+
+    def _add(self, kind: str, name: str = "", *, is_kept: bool = False) -> None:
+        line, column = self.getpos()
+        self.events.append(_Event(self._line_starts[line - 1] + column, kind, name, is_kept))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._add("opens", tag, is_kept=("translate", "no") in attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._add("alone", tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._add("closes", tag)
+
+    def handle_data(self, data: str) -> None:
+        self._add("text")
+
+    def handle_entityref(self, name: str) -> None:
+        self._add("text")
+
+    def handle_charref(self, name: str) -> None:
+        self._add("text")
+
+    def handle_comment(self, data: str) -> None:
+        self._add("comment")
+
+    def handle_decl(self, decl: str) -> None:
+        self._add("other")
+
+    def handle_pi(self, data: str) -> None:
+        self._add("other")
+
+    def unknown_decl(self, data: str) -> None:
+        self._add("other")
+
+
+def html_encoding(content: bytes) -> str:
+    """Return the encoding that a page without a byte order mark declares."""
+    found = _CHARSET.search(content[:4096])
+    return found[1].decode("ascii", "replace") if found else "utf-8"
+
+
+def html_gaps(source: Source) -> Iterator[Gap]:
+    """Yield every stretch of text between blocks."""
+    page = source.content.decode("utf-8")
+    offsets = None if page.isascii() else [0, *accumulate(len(char.encode("utf-8")) for char in page)]
+    line_ends = [match.start() for match in re.finditer("\n", page)]
+    for start, end, parts in _segments(page):
+        where = f"{source.path}:{bisect_right(line_ends, start) + 1}"
+        if not any(isinstance(part, str) and any(map(str.isalpha, part)) for part in parts):
+            continue
+        if not _is_balanced(parts):
+            yield Gap(where, left=UNCLOSED)
+            continue
+        marked = MarkedText.of(_spaced(parts))
+        first, last = (start, end) if offsets is None else (offsets[start], offsets[end])
+
+        def fill(
+            translations: Sequence[str], marked: MarkedText = marked, place: tuple[int, int] = (first, last)
+        ) -> list[Splice]:
+            written = marked.with_translation(translations[0])
+            text = "".join(html.escape(part, quote=False) if isinstance(part, str) else part.raw for part in written)
+            return [Splice(*place, text)]
+
+        yield Gap(where, (marked.text,), fill)
+
+
+def _segments(page: str) -> Iterator[tuple[int, int, list[Part]]]:
+    """Yield the runs of text and inline tags, with where each begins and ends."""
+    parts: list[Part] = []
+    start = 0
+    number = 0
+    events = _Reader(page).events
+    index = 0
+    while index < len(events):
+        event = events[index]
+        last = index
+        if event.kind == "opens" and (event.is_kept or event.name in _OPAQUE | _UNTOUCHED) and event.name not in _VOID:
+            last = _closing(events, index)
+        stop = events[last].end
+        is_inline = event.kind in ("text", "comment") or (
+            event.name in _INLINE | _ALONE | _OPAQUE and event.name not in _UNTOUCHED
+        )
+        if not is_inline:
+            if parts:
+                yield start, event.start, parts
+            parts = []
+        else:
+            if not parts:
+                start = event.start
+            number += 1
+            parts.append(_part(event, page[event.start : stop], number, is_whole=last > index))
+        index = last + 1
+    if parts:
+        yield start, len(page), parts
+
+
+def _part(event: _Event, raw: str, number: int, *, is_whole: bool) -> Part:
+    if event.kind == "text":
+        return html.unescape(raw)
+    name = event.name or "comment"
+    if is_whole or event.kind in ("alone", "comment") or event.name in _VOID:
+        return Markup(f'<{name} id="{number}"/>', raw, "alone")
+    if event.kind == "opens":
+        return Markup(f'<{name} id="{number}">', raw, "opens", str(number))
+    return Markup(f"</{name}>", raw, "closes")
+
+
+def _closing(events: Sequence[_Event], index: int) -> int:
+    """Return where the element that opens at `index` closes; itself if it never does."""
+    depth = 0
+    for place in range(index, len(events)):
+        if events[place].name == events[index].name:
+            depth += {"opens": 1, "closes": -1}.get(events[place].kind, 0)
+            if depth == 0:
+                return place
+    return index
+
+
+def _is_balanced(parts: list[Part]) -> bool:
+    """Give every closing tag the group of its opening one; return whether all have a partner."""
+    opened: list[Markup] = []
+    for place, part in enumerate(parts):
+        if isinstance(part, Markup) and part.kind == "opens":
+            opened.append(part)
+        elif isinstance(part, Markup) and part.kind == "closes":
+            if not opened or f"</{opened[-1].text[1:].split()[0]}>" != part.text:
+                return False
+            parts[place] = Markup(part.text, part.raw, "closes", opened.pop().group)
+    return not opened
+
+
+def _spaced(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with single spaces, what is around them apart; neighbouring texts are joined."""
+    joined: list[Part] = []
+    for part in parts:
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        else:
+            joined.append(part)
+    spaced: list[Part] = []
+    for place, part in enumerate(joined):
+        if isinstance(part, Markup):
+            spaced.append(part)
+            continue
+        inner = part.strip(" \t\r\n\f")
+        lead, _, rest = part.partition(inner) if inner else (part, "", "")
+        before = lead if place == 0 else _SPACE.sub(" ", lead)
+        after = rest if place == len(joined) - 1 else _SPACE.sub(" ", rest)
+        spaced += [before] * bool(before)
+        spaced += [_SPACE.sub(" ", inner)] * bool(inner)
+        spaced += [after] * bool(after)
+    return spaced

@@ -1,0 +1,99 @@
+"""Journals: interrupted work goes on, and other work's journal is refused."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from transduce.data.formats import Selection
+from transduce.documents import filling
+from transduce.documents.filling import fill_document, journal_header, read_document
+from transduce.documents.journal import Journal, Outcome
+from transduce.errors import DataError, RunError
+from transduce.translator import Translation
+from transduce.translator.translation import Alternative
+
+
+def translation(text: str) -> Translation:
+    return Translation(text, (Alternative(text.upper(), 0.0, 0.0, (), is_finished=True),))
+
+
+def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "TEXTS_AT_ONCE", 2)
+    path = tmp_path / "x.tsv"
+    path.write_bytes("".join(f"{word}\t\n" for word in "abcdefg").encode())
+    source = read_document(path, "tsv", selection=Selection())
+    asked: list[str] = []
+
+    def translate(texts: Sequence[str], first: int) -> list[Translation]:
+        assert first == len(asked)
+        if "e" in texts and "e" not in asked and not is_second_try:
+            raise KeyboardInterrupt
+        asked.extend(texts)
+        return [translation(text) for text in texts]
+
+    is_second_try = False
+    with (tmp_path / "journal").open("w+b") as file, pytest.raises(KeyboardInterrupt):
+        fill_document(source, "tsv", translate, journal=Journal(file, journal_header(source, {}), name="journal"))
+    with (tmp_path / "journal").open("ab") as end:
+        end.write(b'{"translation": "cut sh')
+    is_second_try = True
+    with (tmp_path / "journal").open("r+b") as file:
+        journal = Journal(file, journal_header(source, {}), name="journal")
+        assert journal.count == 4
+        content, report = fill_document(source, "tsv", translate, journal=journal)
+    assert asked == list("abcdefg")
+    assert content == "".join(f"{word}\t{word.upper()}\n" for word in "abcdefg").encode()
+    assert report.filled == 7
+
+
+def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.tsv").write_text(f"{name}\t\n", encoding="utf-8")
+    headers = [
+        journal_header(read_document(tmp_path / "a.tsv", "tsv", selection=Selection()), {"beam": 4}),
+        journal_header(read_document(tmp_path / "b.tsv", "tsv", selection=Selection()), {"beam": 4}),
+        journal_header(read_document(tmp_path / "a.tsv", "tsv", selection=Selection()), {"beam": 5}),
+        journal_header(read_document(tmp_path / "a.tsv", "tsv", selection=Selection("en", "de")), {"beam": 4}),
+    ]
+    assert len(set(headers)) == 4
+    with (tmp_path / "journal").open("w+b") as file:
+        Journal(file, headers[0], name="x.partial").append([Outcome("A")])
+        assert list(Journal(file, headers[0], name="x.partial")) == [Outcome("A")]
+        with pytest.raises(RunError, match=r"x\.partial is of another document, model or setting"):
+            Journal(file, headers[1], name="x.partial")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.tsv.gz", b"", r"x\.tsv\.gz is packed\. Unpack it first"),
+        ("missing.tsv", None, r"missing\.tsv cannot be read"),
+        ("x.tsv", b"a\xff\t\n", r"x\.tsv is not in utf-8"),
+    ],
+)
+def test_documents_that_cannot_be_filled_in_are_refused(
+    tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_document(tmp_path / name, "tsv", selection=Selection())
+
+
+def test_cut_off_and_empty_translations_are_not_put_in(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("a\t\nb\t\nc\t\n", encoding="utf-8")
+    source = read_document(tmp_path / "x.tsv", "tsv", selection=Selection())
+
+    def translate(texts: Sequence[str], first: int) -> list[Translation]:
+        unfinished = Translation("a", (Alternative("A A A", 0.0, 0.0, (), is_finished=False),))
+        return [unfinished, Translation.refused("b", "too long"), translation(" ")]
+
+    with (tmp_path / "journal").open("w+b") as file:
+        content, report = fill_document(source, "tsv", translate, journal=Journal(file, "{}", name="x"))
+    assert content == b"a\t\nb\t\nc\t\n"
+    assert [why for _, why, _ in report.left] == [
+        "the translation does not come to an end",
+        "too long",
+        "the translation is empty",
+    ]
