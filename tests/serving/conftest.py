@@ -1,13 +1,12 @@
 """A tiny model with random weights, and servers on loopback: laws of serving need no good translations."""
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,14 @@ import torch
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, save_model
 from transduce.text.tokenizer import Tokenizer
+from transduce.translator import Translator
 
 SOURCE = Path(__file__).parents[2] / "src"
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
 KEY = "a-key-of-many-letters"
 
 
-def make_model(folder: Path, *, seed: int = 3, source: str = "en", target: str = "de") -> Path:
+def write_model(folder: Path, *, seed: int = 3, source: str = "en", target: str = "de") -> Path:
     """Write a model directory with random weights."""
     tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
     torch.manual_seed(seed)
@@ -43,7 +43,7 @@ def make_model(folder: Path, *, seed: int = 3, source: str = "en", target: str =
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model(tmp_path_factory.mktemp("models") / "tiny")
+    return write_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
 class RunningServer:
@@ -66,7 +66,7 @@ class RunningServer:
         return self._wait_for(event, count=count)
 
     def _wait_for(self, event: str, *, count: int = 1) -> dict[str, Any]:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while time.monotonic() < end:
             found = [record for record in self.events() if record["event"] == event]
             if len(found) >= count:
@@ -81,10 +81,13 @@ class RunningServer:
 
 
 @contextmanager
-def run_server(log: Path, *arguments: str | Path, environment: dict[str, str] | None = None) -> Iterator[RunningServer]:
+def running_server(
+    log: Path, *arguments: str | Path, environment: dict[str, str] | None = None
+) -> Iterator[RunningServer]:
     """Run `transduce serve` on a free port; what is left of it at the end is killed."""
     command = [sys.executable, "-m", "transduce", "serve", "--port", "0", "--threads", "1", *map(str, arguments)]
-    variables = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", **(environment or {})}
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(SOURCE)]))
     with log.open("wb") as stderr:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=variables)
         try:
@@ -94,10 +97,15 @@ def run_server(log: Path, *arguments: str | Path, environment: dict[str, str] | 
             process.wait()
 
 
+@pytest.fixture
+def key() -> str:
+    return KEY
+
+
 @pytest.fixture(scope="session")
 def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server without keys that many tests share."""
-    with run_server(tmp_path_factory.mktemp("server") / "log", model) as running:
+    with running_server(tmp_path_factory.mktemp("server") / "log", model) as running:
         yield running
 
 
@@ -106,11 +114,23 @@ def locked_server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """A server that wants a key."""
     folder = tmp_path_factory.mktemp("locked")
     (folder / "keys").write_text(f"# ours\n{KEY}\n", encoding="utf-8")
-    with run_server(folder / "log", model, "--api-key-file", folder / "keys") as running:
+    with running_server(folder / "log", model, "--api-key-file", folder / "keys") as running:
         yield running
 
 
-def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
+@pytest.fixture
+def client(server: RunningServer) -> Iterator[httpx.Client]:
+    with server.client() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def translator(model: Path) -> Translator:
+    """The same model in this process, to compare with."""
+    return Translator.load(model, threads=1)
+
+
+def answers_in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
     """Return what `work` returns for each number, computed at once in as many threads."""
     results: list[Any] = [None] * count
 
@@ -126,5 +146,19 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
     return results
 
 
-def run(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
-    return asyncio.run(asyncio.wait_for(work, 60))
+# Test modules cannot import this file: what they call comes to them as fixtures.
+
+
+@pytest.fixture(scope="session")
+def make_model() -> Callable[..., Path]:
+    return write_model
+
+
+@pytest.fixture(scope="session")
+def run_server() -> Callable[..., Any]:
+    return running_server
+
+
+@pytest.fixture(scope="session")
+def in_threads() -> Callable[..., list[Any]]:
+    return answers_in_threads

@@ -159,12 +159,13 @@ class Dispatcher:
             raise Refusal(503, "The model cannot be loaded at the moment.", retry_after=10)
         if is_probe:
             return
-        wait = self._seconds_to_wait(sum(work.tokens for work in works))
-        if not self._waiting.has_room_for(len(works)) or wait > self._config.request_seconds:
+        # Who could not be answered in time is told so at once, and no work is wasted on them.
+        is_hopeless = len(self._waiting) > 0 and self._seconds_to_wait() > self._config.request_seconds
+        if not self._waiting.has_room_for(len(works)) or is_hopeless:
             raise Refusal(429, "Slowdown: too many requests wait already.", retry_after=self._seconds_to_wait())
 
-    def _seconds_to_wait(self, tokens: int = 0) -> int:
-        ahead = self._waiting.tokens + sum(unit.tokens for unit in self._running) + tokens
+    def _seconds_to_wait(self) -> int:
+        ahead = self._waiting.tokens + sum(unit.tokens for unit in self._running)
         speed = self._tokens_per_second
         return 1 if speed is None else max(1, math.ceil(ahead / speed))
 
@@ -198,6 +199,7 @@ class Dispatcher:
         self._running = units
         loop = asyncio.get_running_loop()
         began = loop.time()
+        is_crowded = len(self._waiting) > 0
         first = units[0]
         request = {"task": first.task, "model": first.model, "options": first.options}
         try:
@@ -210,7 +212,7 @@ class Dispatcher:
             return
         finally:
             self._running = []
-        self._measure(units, loop.time() - began)
+        self._measure(units, loop.time() - began, is_crowded=is_crowded)
         for unit, result in zip(units, results, strict=True):
             if not unit.future.done():
                 unit.future.set_result(result)
@@ -289,12 +291,11 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _measure(self, units: list[Unit], seconds: float) -> None:
+    def _measure(self, units: list[Unit], seconds: float, *, is_crowded: bool) -> None:
         tokens = sum(unit.tokens for unit in units)
-        speed = tokens / max(seconds, 1e-6)
-        self._tokens_per_second = (
-            speed if self._tokens_per_second is None else 0.8 * self._tokens_per_second + 0.2 * speed
-        )
+        if is_crowded:  # rounds that left others waiting are as full as they get; small ones would belie the speed
+            speed, known = tokens / max(seconds, 1e-6), self._tokens_per_second
+            self._tokens_per_second = speed if known is None else 0.8 * known + 0.2 * speed
         self._metrics.rounds.inc()
         self._metrics.round_texts.observe(len(units))
         self._metrics.round_seconds.observe(seconds)

@@ -1,5 +1,6 @@
 """The native API: everything that a model can say, with scores and tokens."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -42,8 +43,8 @@ async def _translated(service: Service, asked: TranslateRequest) -> dict[str, An
         if value > limit:
             raise Refusal(400, f"{name} ({value}) exceeds limit ({limit})")
     source = asked.source
-    if source in (None, "auto") and asked.model is None and asked.target is not None and texts:
-        source = service.languages.detect_source(["\n".join(texts)], asked.target)[0].language
+    if source in (None, "auto") and asked.model is None:
+        source = _likeliest_source(service, texts, target=asked.target)
     model = service.model(asked.model, source=source, target=asked.target)
     beam = asked.beam or service.dispatcher.models[model]["beam"]
     options: dict[str, Any] = {"alternatives": asked.alternatives, "beam": max(beam, asked.alternatives)}
@@ -51,6 +52,14 @@ async def _translated(service: Service, asked: TranslateRequest) -> dict[str, An
         options["length_penalty"] = asked.length_penalty
     found = await service.translate(texts, model=model, options=options)
     return {"model": model, "translations": [{"text": own["alternatives"][0]["text"], **own} for own in found]}
+
+
+def _likeliest_source(service: Service, texts: Sequence[str], *, target: str | None) -> str | None:
+    languages = service.languages
+    sources = [source for source in languages.sources if target is None or target in languages.targets(source)]
+    if len(sources) < 2:
+        return sources[0] if sources else None
+    return next(own.language for own in languages.detect("\n".join(texts)) if own.language in sources)
 
 
 @router.post("/likelihood", response_model=LikelihoodAnswer, responses=REFUSALS)

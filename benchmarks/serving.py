@@ -1,0 +1,362 @@
+"""What the server bears: loopback only, bounded.
+
+    python benchmarks/serving.py MODEL [--brief] [--only throughput,overload,soak,kills,fuzz] [--threads N]
+
+- throughput: requests a second and p50/p99 against the number of clients, with batching across requests and without
+- soak: 64 clients at 80 % of capacity for 10 minutes, then 100,000 requests while the memory of both processes is read
+- overload: four times capacity; goodput against capacity, and how fast refusals come
+- kills: 50 kills of the child under load; every request must be answered
+- fuzz: 10,000 requests made up from our own OpenAPI (schemathesis); no 5xx that it does not document
+
+Run it on a quiet machine: load generator and server share its cores. --brief divides everything by about fifty; it
+tries the program, its figures mean little. Writes results/serving.json next to this file.
+"""
+
+import argparse
+import asyncio
+import datetime
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+HERE = Path(__file__).parent
+SENTENCES = (
+    "A man in a blue shirt is standing on a ladder.",
+    "Two dogs run.",
+    "Several people wait at the station while a train that is very late comes in slowly.",
+    "The old woman sells apples and pears at the market.",
+    "It rains.",
+    "Children play football in the park behind the school, and nobody watches them.",
+)
+SECTIONS = ("throughput", "soak", "overload", "kills", "fuzz")
+
+
+@dataclass
+class Scale:
+    """How much of everything."""
+
+    clients: tuple[int, ...] = (1, 4, 16, 64)
+    seconds: float = 20.0
+    soak_seconds: float = 600.0
+    soak_requests: int = 100_000
+    kills: int = 50
+    fuzz: int = 10_000
+
+
+@dataclass
+class Tally:
+    """What came back: times by status, and requests that got no answer at all."""
+
+    seconds: dict[int, list[float]] = field(default_factory=dict)
+    unanswered: int = 0
+
+    def add(self, status: int, seconds: float) -> None:
+        """Count an answer."""
+        self.seconds.setdefault(status, []).append(seconds)
+
+    def count(self, status: int) -> int:
+        """Return how many answers had a status."""
+        return len(self.seconds.get(status, []))
+
+    def statuses(self) -> dict[str, int]:
+        """Return the number of answers by status."""
+        return {str(status): len(times) for status, times in sorted(self.seconds.items())}
+
+    def percentile(self, status: int, percent: int) -> float | None:
+        """Return a time in milliseconds that `percent` of the answers of a status stayed below."""
+        times = self.seconds.get(status, [])
+        return round(1000 * statistics.quantiles(times, n=100)[percent - 1], 1) if len(times) > 1 else None
+
+
+class Server:
+    """A server process on a free port."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self.process = process
+        self._log = log
+        self.address = str(self.wait_for("listening")["address"])
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """Return what has been logged under a name."""
+        lines = self._log.read_text(encoding="utf-8").splitlines()
+        return [event for line in lines if line.startswith("{") and (event := json.loads(line))["event"] == name]
+
+    def wait_for(self, name: str, *, count: int = 1) -> dict[str, Any]:
+        """Return an event once it has been logged `count` times."""
+        end = time.monotonic() + 180
+        while len(found := self.events(name)) < count:
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"the server did not come to {name}: {self._log.read_text(encoding='utf-8')}")
+            time.sleep(0.05)
+        return found[count - 1]
+
+    def child(self) -> int:
+        """Return the newest child's process number."""
+        return int(self.events("child ready")[-1]["process"])
+
+
+@contextmanager
+def server(model: str, *, threads: int, **options: object) -> Iterator[Server]:
+    """Run a server with more options; it is ended afterwards and must exit with 0."""
+    flags = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    command = [sys.executable, "-m", "transduce", "serve", model, "--port", "0", "--log-level", "info"]
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("wb") as log:
+        process = subprocess.Popen([*command, "--threads", str(threads), *flags], stdout=log, stderr=log)
+        try:
+            yield Server(process, Path(folder) / "log")
+        finally:
+            process.terminate()
+            if process.wait(60) != 0:
+                raise SystemExit(f"the server ended with {process.returncode}")
+
+
+def languages(running: Server) -> dict[str, str]:
+    """Return the pair that the server translates."""
+    settings = httpx.get(f"{running.address}/frontend/settings", trust_env=False).json()["language"]
+    return {"source": settings["source"]["code"], "target": settings["target"]["code"]}
+
+
+async def load(
+    running: Server, *, clients: int, is_over: Callable[[Tally], bool], rate: float | None = None
+) -> tuple[Tally, float]:
+    """Let clients ask one request after the other, together `rate` a second if given, until it is over."""
+    pair, tally, began = languages(running), Tally(), time.monotonic()
+    limits = httpx.Limits(max_connections=clients + 8, max_keepalive_connections=clients + 8)
+    async with httpx.AsyncClient(base_url=running.address, timeout=90, trust_env=False, limits=limits) as client:
+
+        async def ask(number: int) -> None:
+            due = time.monotonic() + (number / rate if rate else 0)
+            while not is_over(tally):
+                if rate:
+                    await asyncio.sleep(max(0.0, due - time.monotonic()))
+                    due = max(due + clients / rate, time.monotonic() - 1)
+                text = SENTENCES[(number + len(tally.seconds.get(200, []))) % len(SENTENCES)]
+                start = time.monotonic()
+                try:
+                    response = await client.post("/translate", json={"q": text, **pair})
+                except httpx.TransportError:
+                    tally.unanswered += 1
+                    continue
+                tally.add(response.status_code, time.monotonic() - start)
+                if response.status_code == 429 and rate is None:
+                    await asyncio.sleep(float(response.headers["retry-after"]))
+
+        await asyncio.gather(*(ask(number) for number in range(clients)))
+    return tally, time.monotonic() - began
+
+
+def for_seconds(seconds: float) -> Callable[[Tally], bool]:
+    """Return what tells that a time is over, counted from its first question."""
+    end: list[float] = []
+
+    def is_over(tally: Tally) -> bool:
+        if not end:
+            end.append(time.monotonic() + seconds)
+        return time.monotonic() > end[0]
+
+    return is_over
+
+
+def measure_throughput(model: str, scale: Scale, threads: int) -> dict[str, Any]:
+    """Return requests a second and times against the number of clients, with and without batching."""
+    found: dict[str, Any] = {}
+    for name, tokens in (("batched", 1024), ("one by one", 1)):
+        with server(model, threads=threads, batch_tokens=tokens) as running:
+            asyncio.run(load(running, clients=4, is_over=for_seconds(min(3.0, scale.seconds))))
+            rows = []
+            for clients in scale.clients:
+                tally, seconds = asyncio.run(load(running, clients=clients, is_over=for_seconds(scale.seconds)))
+                rows.append(
+                    {
+                        "clients": clients,
+                        "requests_per_second": round(tally.count(200) / seconds, 1),
+                        "p50_ms": tally.percentile(200, 50),
+                        "p99_ms": tally.percentile(200, 99),
+                        "statuses": tally.statuses(),
+                    }
+                )
+            found[name] = rows
+    return found
+
+
+def capacity_of(running: Server, scale: Scale) -> float:
+    """Return how many requests a second 64 clients get answered."""
+    tally, seconds = asyncio.run(load(running, clients=64, is_over=for_seconds(scale.seconds)))
+    return tally.count(200) / seconds
+
+
+def measure_soak(model: str, scale: Scale, threads: int) -> dict[str, Any]:
+    """Return errors at 80 % of capacity, and the slope of memory in the second half of many requests."""
+    with server(model, threads=threads) as running:
+        capacity = capacity_of(running, scale)
+        steady, _ = asyncio.run(load(running, clients=64, rate=0.8 * capacity, is_over=for_seconds(scale.soak_seconds)))
+        samples: list[tuple[int, float, float]] = []
+
+        def is_over(tally: Tally) -> bool:
+            done = tally.count(200)
+            if len(samples) * scale.soak_requests <= done * 100:
+                samples.append((done, *(resident(process) for process in (running.process.pid, running.child()))))
+            return done >= scale.soak_requests
+
+        asyncio.run(load(running, clients=64, is_over=is_over))
+    half = samples[len(samples) // 2 :]
+    slopes = [
+        statistics.linear_regression([own[0] for own in half], [own[place] for own in half]).slope * 1e5
+        for place in (1, 2)
+    ]
+    return {
+        "capacity_per_second": round(capacity, 1),
+        "statuses_at_80_percent": steady.statuses(),
+        "unanswered": steady.unanswered,
+        "p99_ms_at_80_percent": steady.percentile(200, 99),
+        "requests": scale.soak_requests,
+        "megabytes_per_100000_requests": {"server": round(slopes[0], 2), "child": round(slopes[1], 2)},
+        "megabytes_at_end": {"server": round(half[-1][1], 1), "child": round(half[-1][2], 1)},
+    }
+
+
+def resident(process: int) -> float:
+    """Return the memory of a process in MB (Linux alone tells)."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def measure_overload(model: str, scale: Scale, threads: int) -> dict[str, Any]:
+    """Return what is answered, and how fast the rest is refused, at four times capacity."""
+    with server(model, threads=threads, queue_limit=128) as running:
+        capacity = capacity_of(running, scale)
+        tally, seconds = asyncio.run(load(running, clients=512, rate=4 * capacity, is_over=for_seconds(scale.seconds)))
+    return {
+        "capacity_per_second": round(capacity, 1),
+        "offered_per_second": round(4 * capacity, 1),
+        "sent_per_second": round(sum(map(len, tally.seconds.values())) / seconds, 1),
+        "goodput_share_of_capacity": round(tally.count(200) / seconds / capacity, 3),
+        "refusal_p99_ms": tally.percentile(429, 99),
+        "statuses": tally.statuses(),
+        "unanswered": tally.unanswered,
+    }
+
+
+def measure_kills(model: str, scale: Scale, threads: int) -> dict[str, Any]:
+    """Return what became of requests while the child was killed again and again."""
+    with server(model, threads=threads, request_seconds=60) as running:
+        done = 0
+
+        async def kill() -> None:
+            nonlocal done
+            for number in range(scale.kills):
+                os.kill(running.child(), signal.SIGKILL)
+                await asyncio.to_thread(running.wait_for, "child ready", count=number + 2)
+                done += 1
+                await asyncio.sleep(0.5)
+
+        async def play() -> tuple[Tally, float]:
+            killing = asyncio.create_task(kill())
+            found = await load(running, clients=16, is_over=lambda tally: killing.done())
+            await killing
+            return found
+
+        tally, seconds = asyncio.run(play())
+    return {
+        "kills": done,
+        "statuses": tally.statuses(),
+        "unanswered": tally.unanswered,
+        "seconds_per_kill": round(seconds / done, 2),
+    }
+
+
+def measure_fuzz(model: str, scale: Scale, threads: int) -> dict[str, Any]:
+    """Return the answers to requests made up from our own description."""
+    import schemathesis
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    with server(model, threads=threads) as running, httpx.Client(timeout=90, trust_env=False) as client:
+        described = client.get(f"{running.address}/openapi.json").json()
+        operations = [result.ok() for result in schemathesis.openapi.from_dict(described).get_all_operations()]
+        statuses: dict[str, int] = {}
+        undocumented: list[str] = []
+        each = -(-scale.fuzz // len(operations))
+        for operation in operations:
+
+            @settings(
+                max_examples=each,
+                deadline=None,
+                database=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=operation.as_strategy())
+            def ask(case: Any) -> None:  # noqa: ANN401
+                status = _sent(client, case, running.address)
+                statuses[str(status)] = statuses.get(str(status), 0) + 1
+                known = described["paths"][case.path][case.method.lower()]["responses"]
+                if status is not None and str(status) not in known:
+                    undocumented.append(f"{case.method} {case.path} {status}")
+
+            ask()
+        ready = client.get(f"{running.address}/health/ready").status_code
+    return {"statuses": statuses, "undocumented": sorted(set(undocumented)), "ready_afterwards": ready}
+
+
+def _sent(client: httpx.Client, case: Any, address: str) -> int | None:  # noqa: ANN401
+    """Send a made-up request and return its status, or None where it cannot be written as HTTP."""
+    try:
+        parts = case.as_transport_kwargs(base_url=address)
+        data = parts.get("data")
+        request = client.build_request(
+            parts["method"],
+            parts["url"],
+            params=parts.get("params"),
+            headers={name: value for name, value in (parts.get("headers") or {}).items() if name.lower() != "host"},
+            json=parts.get("json"),
+            data=data if isinstance(data, dict) else None,
+            content=data if isinstance(data, bytes | str) else None,
+        )
+    except (UnicodeError, ValueError, TypeError):
+        return None
+    return client.send(request).status_code
+
+
+def main() -> None:
+    """Measure what is asked for and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
+    brief = Scale(clients=(1, 8), seconds=2.0, soak_seconds=4.0, soak_requests=400, kills=1, fuzz=120)
+    scale = brief if asked.brief else Scale()
+    found: dict[str, Any] = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start",
+        "model": Path(asked.model).name,
+        "threads": asked.threads,
+        "is_brief": asked.brief,
+    }
+    for name in asked.only.split(","):
+        found[name] = globals()[f"measure_{name}"](asked.model, scale, asked.threads)
+        print(json.dumps({name: found[name]}, indent=1), flush=True)
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    (results / "serving.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

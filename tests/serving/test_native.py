@@ -1,0 +1,114 @@
+"""The native API over HTTP, against the translator itself."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from transduce.translator import Translator
+
+pytestmark = pytest.mark.slow
+
+
+def test_translations_with_scores_and_tokens(client: httpx.Client, translator: Translator) -> None:
+    text = "Keep %s and {name}. The dog runs."
+    answer = client.post("/v1/translate", json={"text": text, "alternatives": 3, "length_penalty": 0.9}).json()
+    own = translator.translate(text, alternatives=3, beam=3, length_penalty=0.9)
+    (found,) = answer["translations"]
+    assert answer["model"] == "tiny"
+    assert found["text"] == own.text
+    assert [alternative["text"] for alternative in found["alternatives"]] == [one.text for one in own.alternatives]
+    scores = [alternative["score"] for alternative in found["alternatives"]]
+    assert scores == pytest.approx([one.score for one in own.alternatives], rel=1e-4)
+    assert found["missing"] == list(own.missing)
+    assert client.post("/v1/translate", json={"text": []}).json()["translations"] == []
+
+
+def test_likelihood_of_the_best_output_is_what_search_reports(client: httpx.Client, translator: Translator) -> None:
+    pairs = [{"source": "the dog runs.", "target": "der Hund läuft."}, {"source": "a", "target": ""}]
+    answer = client.post("/v1/likelihood", json={"pairs": pairs}).json()
+    own = translator.likelihood([(pair["source"], pair["target"]) for pair in pairs])
+    for found, expected in zip(answer["likelihoods"], own, strict=True):
+        assert found["log_probability"] == pytest.approx(expected.log_probability, rel=1e-4)
+        assert found["tokens"] == list(expected.tokens)
+
+
+def test_attention_is_the_report_of_the_command(client: httpx.Client, translator: Translator) -> None:
+    body = {"text": "the dog runs.", "target": "der Hund läuft."}
+    report = client.post("/v1/attention", json=body).json()
+    own = translator.attention(body["text"], target=body["target"]).to_dictionary()
+    assert report["weights"]["cross"]["shape"] == own["weights"]["cross"]["shape"]
+    assert report["source"] == own["source"]
+    page = client.post("/v1/attention/page", data=body)
+    assert page.headers["content-type"].startswith("text/html")
+    assert "sandbox allow-scripts" in page.headers["content-security-policy"]
+    assert "der Hund läuft." in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "fault"),
+    [
+        ("translate", {"text": "a", "model": "../../etc"}, "There is no model of that name. There are: tiny."),
+        ("translate", {"text": "a", "target": "xx"}, "No model serves these languages"),
+        ("translate", {"text": "a", "beam": 9}, "beam (9) exceeds limit (8)"),
+        ("translate", {"text": "a", "alternatives": 9}, "alternatives (9) exceeds limit (8)"),
+        ("translate", {"text": "a", "alternatives": 0}, "alternatives: Input should be greater than or equal to 1"),
+        ("translate", {"text": 1}, "Invalid request: text"),
+        ("translate", {"text": "a", "temperature": 1}, "Invalid request: temperature: Extra inputs"),
+        ("translate", {}, "Invalid request: text: Field required"),
+        ("likelihood", {"pairs": [{"source": "a", "target": "ab " * 1200}]}, "at most 1,024 are judged"),
+        ("likelihood", {"pairs": [{"source": "a", "target": "b"}] * 33}, "request (66) exceeds text limit (64)"),
+        ("attention", {"text": " "}, "the text is empty"),
+        ("attention", {"text": "a " * 60}, "at most 40 can be looked into at once"),
+        ("attention", {"text": "a", "target": "a " * 60}, "at most 40 can be looked into at once"),
+        ("attention/page", {"target": "a"}, "missing text parameter"),
+        ("attention/page", {"text": "a", "x": "y"}, "the fields are api_key, model, target, text"),
+    ],
+)
+def test_refusals_say_what_is_wrong(client: httpx.Client, path: str, body: dict[str, object], fault: str) -> None:
+    response = client.post(f"/v1/{path}", json=body)
+    assert response.status_code == 400
+    assert fault in response.json()["error"]
+
+
+def test_a_sentence_without_end_is_refused_and_its_neighbour_is_not(client: httpx.Client) -> None:
+    answer = client.post("/v1/translate", json={"text": ["word " * 900, "the dog"]}).json()
+    assert "cut it into sentences first" in answer["translations"][0]["refusal"]
+    assert answer["translations"][1]["refusal"] == ""
+
+
+def test_half_a_surrogate_pair_harms_nobody(client: httpx.Client) -> None:
+    for path, body in (
+        ("/v1/translate", '{"text": "a \\ud800 b"}'),
+        ("/translate", '{"q": "a \\ud800 b", "source": "en", "target": "de"}'),
+        ("/translate", '{"q": "a", "source": "\\ud800", "target": "de"}'),
+        ("/v1/likelihood", '{"pairs": [{"source": "\\ud800", "target": "\\udfff"}]}'),
+        ("/v1/attention", '{"text": "\\ud800"}'),
+        ("/v1/translate", '{"text": "a", "model": "\\ud800"}'),
+    ):
+        response = client.post(path, content=body, headers={"Content-Type": "application/json"})
+        assert response.status_code in (200, 400), response.text
+        assert isinstance(response.json(), dict)
+
+
+def test_models_are_listed_without_their_paths(client: httpx.Client, model: Path) -> None:
+    response = client.get("/v1/models")
+    assert response.json()[0]["name"] == "tiny"
+    assert str(model.parent) not in response.text
+
+
+def test_every_route_is_described_and_the_description_loads_nothing(client: httpx.Client) -> None:
+    described = client.get("/openapi.json").json()
+    assert {
+        "/translate",
+        "/detect",
+        "/languages",
+        "/v1/translate",
+        "/v1/attention",
+        "/v1/likelihood",
+        "/v1/models",
+    } <= set(described["paths"])
+    for path in ("/", "/documentation"):
+        page = client.get(path)
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert "//" not in page.text.replace("<!-- ", ""), "no other address stands on the page"

@@ -1,0 +1,183 @@
+"""A server's year in one test each: options, proxies, rotation, replacement, deaths, the end."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from transduce.translator import Translator
+
+pytestmark = pytest.mark.slow
+BODY = {"q": "the dog runs.", "source": "en", "target": "de"}
+OLD, NEW = "an-old-key-0123456789", "a-new-key-0123456789"
+# Reports every attempt to connect or to look a name up, in the server and in its child.
+WATCH = """
+import os, sys
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+        if not (event == "socket.getaddrinfo" and arguments[0] == "127.0.0.1"):
+            with open(os.environ["WATCH_FILE"], "a", encoding="utf-8") as file:
+                file.write(f"{event} {arguments}\\n")
+sys.addaudithook(watch)
+"""
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends signals that Windows lacks")
+
+
+@needs_signals
+def test_a_year(model: Path, tmp_path: Path, run_server: Callable[..., Any], make_model: Callable[..., Path]) -> None:
+    """One server, since each takes seconds to start: options three ways, a proxy, rotation, replacement, the end."""
+    own = tmp_path / "served"
+    shutil.copytree(model, own)
+    (tmp_path / "keys").write_text(OLD, encoding="utf-8")
+    (tmp_path / "options.toml").write_text(
+        f'models = ["{own.as_posix()}"]\ncharacter_limit = 100\ntext_limit = 7\nroot_path = "/mt"\n', encoding="utf-8"
+    )
+    (tmp_path / "sitecustomize.py").write_text(WATCH, encoding="utf-8")
+    environment = {
+        "TRANSDUCE_SERVE_TEXT_LIMIT": "3",
+        "TRANSDUCE_SERVE_API_KEY_FILE": str(tmp_path / "keys"),
+        "TRANSDUCE_SERVE_ALLOWED_HOST": "mt.example.org",
+        "TRANSDUCE_SERVE_ALLOWED_ORIGIN": "https://cms.example.org",
+        "WATCH_FILE": str(tmp_path / "connections"),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+    }
+    with (
+        run_server(
+            tmp_path / "log",
+            "--config",
+            tmp_path / "options.toml",
+            "--trusted-proxy",
+            "127.0.0.1",
+            environment=environment,
+        ) as server,
+        server.client(headers={"Authorization": f"Bearer {OLD}", "Host": "mt.example.org"}) as client,
+    ):
+        look_at_options(client)
+        look_at_the_proxy(client)
+        before = client.post("/translate", json=BODY).json()["translatedText"]
+
+        (tmp_path / "keys").write_text(NEW, encoding="utf-8")
+        make_model(own, seed=11)
+        server.process.send_signal(signal.SIGHUP)
+        answered = 0
+        while len([one for one in server.events() if one["event"] == "child ready"]) < 2:
+            response = client.post("/translate", json=BODY, headers={"Authorization": f"Bearer {NEW}"})
+            assert response.status_code in (200, 403), "403 only until the new key is read"
+            answered += response.status_code == 200
+            time.sleep(0.05)
+        assert answered > 0, "the old child answers while the new one loads"
+        assert client.post("/translate", json=BODY).status_code == 403
+        client.headers["Authorization"] = f"Bearer {NEW}"
+        after = client.post("/translate", json=BODY).json()["translatedText"]
+        assert after == Translator.load(own, threads=1).translate("the dog runs.").text != before
+
+        (tmp_path / "keys").write_text("short", encoding="utf-8")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("reload refused")
+        assert client.post("/translate", json=BODY).status_code == 200, "what is wrong changes nothing"
+
+        child = server.child()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+        assert [one["event"] for one in server.events()][-1] == "stopped"
+        assert not is_alive(child)
+    assert not (tmp_path / "connections").exists(), (tmp_path / "connections").read_text(encoding="utf-8")
+    control = [sys.executable, "-c", "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"]
+    subprocess.run(control, env={**os.environ, **environment}, check=True)
+    assert "socket.connect" in (tmp_path / "connections").read_text(encoding="utf-8"), "the watch sees connections"
+
+
+def look_at_options(client: httpx.Client) -> None:
+    limit = client.post("/translate", json={**BODY, "q": ["a"] * 4}).json()
+    assert limit == {"error": "Invalid request: request (4) exceeds text limit (3)"}, "the environment beats the file"
+    limit = client.post("/translate", json={**BODY, "q": "a" * 101}).json()
+    assert limit == {"error": "Invalid request: request (101) exceeds text limit (100)"}, "the file beats the default"
+
+
+def look_at_the_proxy(client: httpx.Client) -> None:
+    for path in ("/translate", "/mt/translate"):
+        assert client.post(path, json=BODY).status_code == 200, "with and without the proxy's path"
+    assert client.get("/openapi.json").json()["servers"] == [{"url": "/mt"}]
+    allowed = client.post("/translate", json=BODY, headers={"Origin": "https://cms.example.org"})
+    assert allowed.headers["access-control-allow-origin"] == "https://cms.example.org"
+    refused = client.post("/translate", json={}, headers={"Origin": "https://cms.example.org"})
+    assert refused.headers["access-control-allow-origin"] == "https://cms.example.org", "refusals can be read too"
+    assert client.post("/translate", json=BODY, headers={"Origin": "https://evil.example"}).status_code == 403
+    preflight = {"Origin": "https://cms.example.org", "Access-Control-Request-Method": "POST"}
+    assert client.options("/translate", headers=preflight).status_code == 200
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@needs_signals
+def test_kills_under_load_leave_nobody_without_an_answer(
+    model: Path, tmp_path: Path, run_server: Callable[..., Any], in_threads: Callable[..., list[Any]]
+) -> None:
+    with run_server(tmp_path / "log", model, "--request-seconds", "60") as server:
+
+        def ask(number: int) -> list[int]:
+            statuses = []
+            with server.client() as client:
+                for turn in range(6):
+                    if number == 0 and turn in (1, 3):
+                        os.kill(server.child(), signal.SIGKILL)
+                        server.wait_for("child ready", count=2 + turn // 2)
+                        continue
+                    response = client.post("/translate", json={**BODY, "q": [f"dog {number}", "a"]}, timeout=90)
+                    statuses.append(response.status_code)
+            return statuses
+
+        statuses = [status for own in in_threads(5, ask) for status in own]
+        assert len(statuses) == 4 * 6 + 4
+        assert set(statuses) <= {200, 503}
+        assert statuses.count(200) > len(statuses) / 2
+        # Work under way when the end is asked for is finished, and the exit code is 0.
+        with server.client() as client:
+            assert client.get("/health/ready", timeout=90).status_code == 200
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(60) == 0
+
+
+def test_without_the_extra_the_command_says_how_to_get_it(tmp_path: Path) -> None:
+    program = (
+        "import sys, importlib.util as util\n"
+        "real = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'uvicorn' else real(name, *rest)\n"
+        "sys.argv = ['transduce', 'serve', 'x']\n"
+        "from transduce.cli import main\nmain()"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert 'not installed (uvicorn): pip install "transduce[serve]"' in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["x/none"], "There is no model at x/none"),
+        (["m", "--host", "0.0.0.0"], "lets other machines connect, but there are no keys"),
+        (["m", "--config", "none.toml"], "There is no file none.toml to read options from"),
+        (["m", "--api-key-file", "none"], "The key file none cannot be read"),
+        ([], "models: Field required"),
+    ],
+)
+def test_what_the_operator_can_cure_is_one_line(arguments: list[str], fault: str) -> None:
+    command = [sys.executable, "-m", "transduce", "serve", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 2
+    assert fault in result.stderr
+    assert "Traceback" not in result.stderr
