@@ -7,7 +7,7 @@ import pytest
 
 from transduce import demo
 from transduce.demo.combinations import reserved
-from transduce.demo.corpus import LONGEST, home
+from transduce.demo.corpus import LONGEST, _take, home
 from transduce.demo.lexicon import lexicon
 
 PAIRS = 1500
@@ -104,3 +104,8 @@ def test_files_hold_the_corpus(tmp_path: Path) -> None:
         assert content.endswith("\n")
         assert "\r" not in content
         assert [tuple(line.split("\t")) for line in content.split("\n")[:-1]] == pairs
+
+
+def test_neither_side_is_taken_twice() -> None:
+    stream = iter([("a", "A"), ("a", "B"), ("b", "A"), ("c", "C"), ("a", "A"), ("d", "D")])
+    assert _take(stream, 3) == [("a", "A"), ("c", "C"), ("d", "D")]

@@ -59,7 +59,7 @@ def _with_objects(world: World, tree: Clause) -> Clause:
     if verb.accusatives:
         return _with_accusative(world, tree)
     if verb.key == "play.music":
-        return tree._replace(accusative=NounPhrase(world.noun("instrument"), THE_BARE), negation="")
+        return tree._replace(accusative=NounPhrase(world.noun("instrument"), THE_BARE))
     return tree
 
 

@@ -139,7 +139,7 @@ def report(world: World, *, depth: int) -> Clause:
     chance = world.chance
     asks = chance.holds(0.25)
     verb = world.verb("whether" if asks else "that")
-    tense: Tense = "past" if chance.holds(0.55) else "present"
+    tense: Tense = "past" if verb.key != "hope" and chance.holds(0.55) else "present"
     speaker = person(world)
     is_unknown = verb.key == "know.fact" and (asks or chance.holds(0.2))
     if depth:

@@ -78,8 +78,8 @@ def open_question(world: World) -> Sentence:
     verb = chance.one(
         world.index.actions if draw > 2 else [v for v in world.index.actions if v.places or v.possible_places]
     )
-    tree = clause(world, verb, actor=_asked_about(world, verb), timing=Timing(chance.one(_DONE)))
-    tree = tree._replace(manner=None)
+    tense: Tense = "past" if "state" in verb.flags else chance.one(_DONE)
+    tree = clause(world, verb, actor=_asked_about(world, verb), timing=Timing(tense))._replace(manner=None)
     if draw == 2:
         return Sentence("question", tree._replace(place=_WHERE), front="place")
     return Sentence("question", tree._replace(time=_WHEN if draw == 3 else _WHY), front="time")

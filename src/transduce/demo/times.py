@@ -135,7 +135,7 @@ def _past(world: World, verb: Verb) -> Timing:
     draw = world.chance.below(100)
     if draw < 60 and verb.flags.isdisjoint({"state", "timeless"}):
         return Timing("past", time=time_for(world, "past", verb=verb))
-    if draw < 68 and "timeless" not in verb.flags:
+    if draw < 68 and verb.flags.isdisjoint({"state", "timeless"}):
         return Timing("past", frequency=world.word("frequency", "past"))
     return Timing("past")
 
