@@ -48,9 +48,9 @@ def tokens_of_ids(
     tokenizer: Tokenizer, ids: Sequence[int], *, originals: Sequence[str]
 ) -> tuple[str, tuple[Token, ...]]:
     """Return the text that `ids` stand for, placeholders put back, and the tokens with their spans in it."""
-    shares = [_bytes_of(tokenizer, token, placeholders=len(originals)) for token in ids]
-    written, character_spans = _decoded(shares)
+    written, character_spans = _decoded([_bytes_of(tokenizer, token) for token in ids])
     normal, starts = normalize_with_starts(written.replace(WORD_MARK, " "))
+    normal, starts = _without_foreign(normal, starts, placeholders=len(originals))
     borders = Protected(normal, tuple(originals)).boundaries()
     spans = [(borders[bisect_left(starts, start)], borders[bisect_left(starts, end)]) for start, end in character_spans]
     return restore(normal, originals), _assembled(tokenizer, ids, spans, originals=originals)
@@ -106,13 +106,26 @@ def _assembled(
     )
 
 
-def _bytes_of(tokenizer: Tokenizer, token: int, *, placeholders: int) -> bytes:
-    """Return what a token contributes to the text; a placeholder that stands for nothing contributes nothing."""
+def _without_foreign(normal: str, starts: list[int], *, placeholders: int) -> tuple[str, list[int]]:
+    """Leave out symbols that stand for nothing, and a space where that leaves two, as `restore` does."""
+    foreign = RESERVED[placeholders:]
+    if not any(symbol in normal for symbol in foreign):
+        return normal, starts
+    kept: list[tuple[str, int]] = []
+    for character, start in zip(normal, starts, strict=True):
+        is_double = character == " " and (not kept or kept[-1][0] == " ")
+        if character not in foreign and not is_double:
+            kept.append((character, start))
+    if kept and kept[-1][0] == " ":
+        kept.pop()
+    return "".join(character for character, _ in kept), [start for _, start in kept]
+
+
+def _bytes_of(tokenizer: Tokenizer, token: int) -> bytes:
     if token <= EOS:
         return b""
     if token < FIRST_BYTE:
-        number = token - EOS - 1
-        return RESERVED[number].encode("utf-8") if number < placeholders else b""
+        return RESERVED[token - EOS - 1].encode("utf-8")
     if token < FIRST_LEARNED:
         return bytes([token - FIRST_BYTE])
     return tokenizer.piece(token).encode("utf-8")

@@ -17,11 +17,14 @@ export function showAttention(json, { numbers = null } = {}) {
   const store = createStore(report, location, history);
   let [hover, preview, colors] = [null, null, themeColors()];
   const app = {
-    report, store,
+    report,
+    store,
     numbers: carriedNumbers(json) ?? numbers,
     colors: () => colors,
     hover: () => hover,
-    announce: (text) => { document.getElementById("announcement").textContent = text; },
+    announce: (text) => {
+      document.getElementById("announcement").textContent = text;
+    },
     setHover(next) {
       if (!hover && !next) return;
       hover = next;
@@ -33,19 +36,30 @@ export function showAttention(json, { numbers = null } = {}) {
       previewPanel.render(store.get(), preview);
     },
   };
-  const views = { model: createModelView(app), head: createHeadView(app), neuron: createNeuronView(app), matrix: createMatrixView(app) };
+  const views = {
+    model: createModelView(app),
+    head: createHeadView(app),
+    neuron: createNeuronView(app),
+    matrix: createMatrixView(app),
+  };
   const box = document.getElementById("view");
   const readoutBox = document.getElementById("readout");
   const previewPanel = createPreview(app);
   const readout = createReadout(app, readoutBox);
-  const renderReadout = (state) => (state.view === "model" ? showPreview(state) : readout(state));
+  const renderReadout = (state) => {
+    readoutBox.parentElement.hidden = state.view === "neuron"; // which reads itself out
+    if (state.view === "model") showPreview(state);
+    else readout(state);
+  };
   const showPreview = (state) => {
     previewPanel.render(state, preview);
     if (readoutBox.firstChild !== previewPanel.element) readoutBox.replaceChildren(previewPanel.element);
   };
   const panels = [
-    createControls(app, () => views[store.get().view]), renderReadout,
-    createDecoding(app, document.getElementById("decoding")), createAlignment(app, document.getElementById("alignment")),
+    createControls(app, () => views[store.get().view]),
+    renderReadout,
+    createDecoding(app, document.getElementById("decoding")),
+    createAlignment(app, document.getElementById("alignment")),
   ];
   function render(state) {
     const view = views[state.view];

@@ -9,9 +9,17 @@ const SHADES = 16;
 
 export function createHeadView(app) {
   const canvas = made("canvas", { "aria-hidden": "true" });
-  const lists = { query: tokenList("queries", "Queries: who looks"), key: tokenList("keys", "Keys: what is looked at") };
+  const lists = {
+    query: tokenList("queries", "Queries: who looks"),
+    key: tokenList("keys", "Keys: what is looked at"),
+  };
   const area = made("div", { className: "lines" }, canvas, lists.query, lists.key);
-  const headings = made("div", { className: "headings", "aria-hidden": "true" }, made("span", { text: "looks" }), made("span", { text: "is looked at" }));
+  const headings = made(
+    "div",
+    { className: "headings", "aria-hidden": "true" },
+    made("span", { text: "looks" }),
+    made("span", { text: "is looked at" }),
+  );
   const element = made("div", {}, headings, area);
   let backdrop = { key: "", canvas: null };
 
@@ -54,7 +62,8 @@ export function createHeadView(app) {
     const place = items.indexOf(item);
     const goal = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: items.length - 1 }[event.key];
     if (goal !== undefined) focusItem(items[Math.min(Math.max(goal, 0), items.length - 1)], items);
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") crossOver(event.key === "ArrowLeft" ? "query" : "key", place);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
+      crossOver(event.key === "ArrowLeft" ? "query" : "key", place);
     else if (event.key === "Enter" || event.key === " ") pin(side, item, event.shiftKey);
     else if (event.key === "Escape") app.store.set({ pins: [] });
     else return;
@@ -67,7 +76,9 @@ export function createHeadView(app) {
   }
 
   function focusItem(item, items) {
-    items.forEach((other) => { other.tabIndex = other === item ? 0 : -1; });
+    items.forEach((other) => {
+      other.tabIndex = other === item ? 0 : -1;
+    });
     item.focus();
   }
 
@@ -76,10 +87,19 @@ export function createHeadView(app) {
     const key = groups.map((group) => group.text + group.isFuture + group.isStep + group.members).join("\n");
     if (list.dataset.key !== key) {
       list.dataset.key = key;
-      list.replaceChildren(...groups.map((group, index) => made("li", {
-        role: "option", text: group.text, dir: "auto", tabindex: index ? -1 : 0, title: titleOf(group), "data-members": group.members.join("."),
-        className: [group.isFuture && "future", group.isStep && "step"].filter(Boolean).join(" "),
-      })));
+      list.replaceChildren(
+        ...groups.map((group, index) =>
+          made("li", {
+            role: "option",
+            text: group.text,
+            dir: "auto",
+            tabindex: index ? -1 : 0,
+            title: titleOf(group),
+            "data-members": group.members.join("."),
+            className: [group.isFuture && "future", group.isStep && "step"].filter(Boolean).join(" "),
+          }),
+        ),
+      );
     }
     [...list.children].forEach((item, index) => {
       const isPinned = state.side === side && groups[index].members.some((token) => state.pins.includes(token));
@@ -121,7 +141,19 @@ export function createHeadView(app) {
 
   // Every line at once is the dearest picture: it is kept until something other than the pointer changes.
   function allLines(state, picture, geometry, ratio) {
-    const key = JSON.stringify([state.stack, state.layer, state.heads, state.combine, state.threshold, state.words, state.specials, state.step, geometry, ratio, app.colors().isDark]);
+    const key = JSON.stringify([
+      state.stack,
+      state.layer,
+      state.heads,
+      state.combine,
+      state.threshold,
+      state.words,
+      state.specials,
+      state.step,
+      geometry,
+      ratio,
+      app.colors().isDark,
+    ]);
     if (backdrop.key !== key) {
       const kept = document.createElement("canvas");
       kept.width = canvas.width;
@@ -139,7 +171,9 @@ export function createHeadView(app) {
 }
 
 function titleOf(group) {
-  return group.logProbability === null || group.logProbability === undefined ? group.text : `${group.text}: log-probability ${group.logProbability.toFixed(3)}`;
+  return group.logProbability === null || group.logProbability === undefined
+    ? group.text
+    : `${group.text}: log-probability ${group.logProbability.toFixed(3)}`;
 }
 
 function geometryOf(lists, width) {
@@ -204,7 +238,15 @@ function shareShapes(app, state, picture, geometry, focus) {
     summedFocus(picture, weights, focus).forEach((sum, row) => {
       if (sum < Math.max(FAINTEST, state.threshold / 100)) return;
       const own = width / layers.length;
-      shapes.push({ kind: "rectangle", x: start + place * own, y: (row + 1) * ROW - 5, width: own - 1, height: 4, color, opacity: Math.min(sum, 1) });
+      shapes.push({
+        kind: "rectangle",
+        x: start + place * own,
+        y: (row + 1) * ROW - 5,
+        width: own - 1,
+        height: 4,
+        color,
+        opacity: Math.min(sum, 1),
+      });
     });
   });
   return shapes;
@@ -216,16 +258,53 @@ function headScene(app, state) {
   const top = 34;
   const geometry = { left: 180, right: 520, width: 700 };
   const focus = focusOf(picture, state, null);
-  const shapes = [{ kind: "text", x: 8, y: 14, text: `${picture.stack.title}, layer ${state.layer + 1}, heads ${state.heads.map((head) => head + 1).join(" ")}`, color: colors.ink, size: 14 }];
+  const shapes = [
+    {
+      kind: "text",
+      x: 8,
+      y: 14,
+      text: `${picture.stack.title}, layer ${state.layer + 1}, heads ${state.heads.map((head) => head + 1).join(" ")}`,
+      color: colors.ink,
+      size: 14,
+    },
+  ];
   for (const { head, weights } of layersOf(picture, state)) {
     const color = headColor(head, picture.stack.heads, colors.isDark);
-    eachLine(picture, weights, state, focus, (row, column, weight) => shapes.push({
-      kind: "line", x1: geometry.left, y1: top + (row + 0.5) * ROW, x2: geometry.right, y2: top + (column + 0.5) * ROW, color, opacity: weight,
-    }));
+    eachLine(picture, weights, state, focus, (row, column, weight) =>
+      shapes.push({
+        kind: "line",
+        x1: geometry.left,
+        y1: top + (row + 0.5) * ROW,
+        x2: geometry.right,
+        y2: top + (column + 0.5) * ROW,
+        color,
+        opacity: weight,
+      }),
+    );
   }
-  if (focus) shapes.push(...shareShapes(app, state, picture, geometry, focus).map((shape) => ({ ...shape, y: shape.y + top })));
-  picture.queries.forEach((group, row) => shapes.push({ kind: "text", x: geometry.left - 6, y: top + (row + 0.5) * ROW, text: group.text, color: colors.ink, anchor: "end", size: 14 }));
-  picture.keys.forEach((group, row) => shapes.push({ kind: "text", x: geometry.right + 6, y: top + (row + 0.5) * ROW, text: group.text, color: colors.ink, size: 14 }));
+  if (focus)
+    shapes.push(...shareShapes(app, state, picture, geometry, focus).map((shape) => ({ ...shape, y: shape.y + top })));
+  picture.queries.forEach((group, row) =>
+    shapes.push({
+      kind: "text",
+      x: geometry.left - 6,
+      y: top + (row + 0.5) * ROW,
+      text: group.text,
+      color: colors.ink,
+      anchor: "end",
+      size: 14,
+    }),
+  );
+  picture.keys.forEach((group, row) =>
+    shapes.push({
+      kind: "text",
+      x: geometry.right + 6,
+      y: top + (row + 0.5) * ROW,
+      text: group.text,
+      color: colors.ink,
+      size: 14,
+    }),
+  );
   const height = top + Math.max(picture.queries.length, picture.keys.length) * ROW + 8;
   return { width: geometry.width, height, background: colors.paper, shapes };
 }

@@ -1,7 +1,7 @@
 // The weights of the chosen heads as a matrix: rows look at columns. It zooms, and keeps its labels in sight.
 
-import { combinedWeights, groupIndex, pictureOf } from "./picture.js";
-import { made, pixelRatio } from "./paint.js";
+import { combinedWeights, groupIndex, headsText, pictureOf } from "./picture.js";
+import { made, pixelRatio, thumbnail } from "./paint.js";
 
 const SMALLEST = 3;
 const LARGEST = 64;
@@ -11,61 +11,107 @@ const LONGEST_LABEL = 130;
 export function createMatrixView(app) {
   const canvas = made("canvas", { "aria-hidden": "true" });
   const spacer = made("div", { className: "spacer" });
-  const frame = made("div", { className: "matrix", tabindex: 0, role: "application", "aria-roledescription": "matrix" }, spacer, canvas);
+  const frame = made(
+    "div",
+    { className: "matrix", tabindex: 0, role: "application", "aria-roledescription": "matrix" },
+    spacer,
+    canvas,
+  );
   const size = made("output", { className: "quiet" });
   const button = (text, label, action) => {
     const control = made("button", { type: "button", text, "aria-label": label });
     control.addEventListener("click", action);
     return control;
   };
-  const zoomBy = (factor) => app.store.set({ zoom: Math.min(Math.max(Math.round(cellSize(app.store.get()) * factor), SMALLEST), LARGEST) });
-  const bar = made("div", { className: "zoom", role: "group", "aria-label": "Zoom" },
-    button("+", "Zoom in", () => zoomBy(1.4)), button("−", "Zoom out", () => zoomBy(1 / 1.4)), button("Fit", "Fit the matrix to the window", () => app.store.set({ zoom: 0 })), size);
+  const zoomBy = (factor) =>
+    app.store.set({ zoom: Math.min(Math.max(Math.round(cellSize(app.store.get()) * factor), SMALLEST), LARGEST) });
+  const bar = made(
+    "div",
+    { className: "zoom", role: "group", "aria-label": "Zoom" },
+    button("+", "Zoom in", () => zoomBy(1.4)),
+    button("−", "Zoom out", () => zoomBy(1 / 1.4)),
+    button("Fit", "Fit the matrix to the window", () => app.store.set({ zoom: 0 })),
+    size,
+  );
   const element = made("div", {}, bar, frame);
   let label = { left: 80, top: 80 };
-  let kept = { key: "", weights: null };
+  let [measured, kept] = [null, { key: "", picture: null, image: null }];
 
   const scenery = (state) => {
     const picture = pictureOf(app.report, state);
-    const key = [state.stack, state.layer, state.heads, state.combine, state.words, state.specials, state.step].join("|");
-    if (kept.key !== key) kept = { key, weights: combinedWeights(picture, state.heads, state.combine) };
-    return { picture, weights: kept.weights };
+    return { picture, weights: combinedWeights(picture, state.heads, state.combine) };
   };
+
+  // One pixel for each cell, which the browser enlarges: drawing forty thousand cells one by one would stutter.
+  function imageOf(state, picture, weights) {
+    const key = [state.heads, state.combine, state.threshold, app.colors().isDark].join("|");
+    if (kept.key !== key || kept.picture !== picture) {
+      kept = { key, picture, image: document.createElement("canvas") };
+      const shown = weights.map((weight) => (weight >= state.threshold / 100 ? weight : 0));
+      thumbnail(kept.image, shown, picture.queries.length, picture.keys.length, app.colors());
+    }
+    return kept.image;
+  }
+
+  const highest = () => Math.min(innerHeight * 0.78, 736) - 2; // as in the style sheet
 
   function cellSize(state) {
     if (state.zoom) return Math.max(state.zoom, SMALLEST);
     const { queries, keys } = pictureOf(app.report, state);
-    const fitting = Math.min((frame.clientWidth - label.left - 12) / Math.max(keys.length, 1), (frame.clientHeight - label.top - 12) / Math.max(queries.length, 1));
+    const fitting = Math.min(
+      (frame.clientWidth - label.left - 12) / Math.max(keys.length, 1),
+      (highest() - label.top - 12) / Math.max(queries.length, 1),
+    );
     return Math.min(Math.max(fitting, SMALLEST), 36);
   }
 
   function measure(context, picture) {
+    const key = `${frame.clientWidth}`;
+    if (measured?.picture === picture && measured.key === key) return;
+    measured = { picture, key };
     context.font = "12px system-ui, sans-serif";
-    const longest = (groups) => Math.min(LONGEST_LABEL, 14 + Math.max(20, ...groups.map((group) => context.measureText(group.text).width)));
+    const longest = (groups) =>
+      Math.min(LONGEST_LABEL, 14 + Math.max(20, ...groups.map((group) => context.measureText(group.text).width)));
     label = { left: Math.min(longest(picture.queries), frame.clientWidth * 0.35), top: longest(picture.keys) };
   }
 
   function cursorOf(state, picture) {
-    return { row: Math.max(groupIndex(picture.queries, state.at[0]), 0), column: Math.max(groupIndex(picture.keys, state.at[1]), 0) };
+    return {
+      row: Math.max(groupIndex(picture.queries, state.at[0]), 0),
+      column: Math.max(groupIndex(picture.keys, state.at[1]), 0),
+    };
   }
 
   function draw(state = app.store.get()) {
     const { picture, weights } = scenery(state);
+    if (!frame.clientWidth) return;
+    const context = canvas.getContext("2d");
+    measure(context, picture);
+    const cell = cellSize(state);
+    const wanted = [label.left + picture.keys.length * cell + 8, label.top + picture.queries.length * cell + 8];
+    spacer.style.width = `${wanted[0]}px`;
+    spacer.style.height = `${wanted[1]}px`;
+    frame.style.height = `${Math.min(highest(), wanted[1] + 18)}px`;
     const [width, height] = [frame.clientWidth, frame.clientHeight];
-    if (!width) return;
     const ratio = pixelRatio(width, height);
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
-    const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    measure(context, picture);
-    const cell = cellSize(state);
-    spacer.style.width = `${label.left + picture.keys.length * cell + 8}px`;
-    spacer.style.height = `${label.top + picture.queries.length * cell + 8}px`;
-    size.textContent = `${picture.queries.length} × ${picture.keys.length}, ${state.heads.length === 1 ? `head ${state.heads[0] + 1}` : `${state.combine === "max" ? "max" : "mean"} of ${state.heads.length} heads`}`;
-    paintMatrix(context, { app, state, picture, weights, cell, label, width, height, scroll: [frame.scrollLeft, frame.scrollTop], cursor: hovered ?? cursorOf(state, picture) });
+    size.textContent = `${picture.queries.length} × ${picture.keys.length}, ${headsText(state)}`;
+    paintMatrix(context, {
+      app,
+      state,
+      picture,
+      image: imageOf(state, picture, weights),
+      cell,
+      label,
+      width,
+      height,
+      scroll: [frame.scrollLeft, frame.scrollTop],
+      cursor: hovered ?? cursorOf(state, picture),
+    });
   }
 
   let hovered = null;
@@ -76,7 +122,11 @@ export function createMatrixView(app) {
     const cell = cellSize(app.store.get());
     const column = Math.floor((event.clientX - box.left - frame.clientLeft - label.left + frame.scrollLeft) / cell);
     const row = Math.floor((event.clientY - box.top - frame.clientTop - label.top + frame.scrollTop) / cell);
-    const isInside = event.clientX - box.left > label.left && event.clientY - box.top > label.top && picture.queries[row] && picture.keys[column];
+    const isInside =
+      event.clientX - box.left > label.left &&
+      event.clientY - box.top > label.top &&
+      picture.queries[row] &&
+      picture.keys[column];
     return isInside ? { row, column } : null;
   }
 
@@ -97,7 +147,11 @@ export function createMatrixView(app) {
     if (cell?.row === hovered?.row && cell?.column === hovered?.column) return;
     hovered = cell;
     const { picture } = scenery(app.store.get());
-    app.setHover(cell ? { side: "query", tokens: picture.queries[cell.row].members, other: picture.keys[cell.column].members } : null);
+    app.setHover(
+      cell
+        ? { side: "query", tokens: picture.queries[cell.row].members, other: picture.keys[cell.column].members }
+        : null,
+    );
   });
   frame.addEventListener("pointerleave", () => {
     hovered = null;
@@ -110,18 +164,26 @@ export function createMatrixView(app) {
     pinRow(cell.row, event.shiftKey);
   });
   frame.addEventListener("scroll", () => draw());
-  frame.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    zoomBy(event.deltaY < 0 ? 1.2 : 1 / 1.2);
-  }, { passive: false });
+  frame.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      zoomBy(event.deltaY < 0 ? 1.2 : 1 / 1.2);
+    },
+    { passive: false },
+  );
   frame.addEventListener("keydown", (event) => {
     const state = app.store.get();
     const { picture, weights } = scenery(state);
     const { row, column } = cursorOf(state, picture);
     const goal = {
-      ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1], ArrowUp: [row - 1, column], ArrowDown: [row + 1, column],
-      Home: [row, 0], End: [row, picture.keys.length - 1],
+      ArrowLeft: [row, column - 1],
+      ArrowRight: [row, column + 1],
+      ArrowUp: [row - 1, column],
+      ArrowDown: [row + 1, column],
+      Home: [row, 0],
+      End: [row, picture.keys.length - 1],
     }[event.key];
     if (goal && picture.queries[goal[0]] && picture.keys[goal[1]]) {
       select({ row: goal[0], column: goal[1] });
@@ -157,10 +219,11 @@ export function createMatrixView(app) {
 }
 
 function cellText(picture, weights, row, column) {
-  return `${picture.queries[row].text} → ${picture.keys[column].text}: ${weights[row * picture.keys.length + column].toFixed(2)}`;
+  const weight = weights[row * picture.keys.length + column];
+  return `${picture.queries[row].text} → ${picture.keys[column].text}: ${weight.toFixed(2)}`;
 }
 
-function paintMatrix(context, { app, state, picture, weights, cell, label, width, height, scroll, cursor }) {
+function paintMatrix(context, { app, state, picture, image, cell, label, width, height, scroll, cursor }) {
   const colors = app.colors();
   const columns = picture.keys.length;
   const x = (column) => label.left + column * cell - scroll[0];
@@ -170,23 +233,19 @@ function paintMatrix(context, { app, state, picture, weights, cell, label, width
   context.beginPath();
   context.rect(label.left, label.top, width, height);
   context.clip();
-  const first = [Math.max(0, Math.floor(scroll[1] / cell)), Math.max(0, Math.floor(scroll[0] / cell))];
-  const last = [Math.min(picture.queries.length, first[0] + Math.ceil(height / cell) + 1), Math.min(columns, first[1] + Math.ceil(width / cell) + 1)];
-  const gap = cell > 8 ? 1 : 0;
-  const heat = colors.heatRgb.join(",");
-  for (let row = first[0]; row < last[0]; row++) {
-    for (let column = first[1]; column < last[1]; column++) {
-      const weight = weights[row * columns + column];
-      const isShown = weight > 0.002 && weight >= state.threshold / 100;
-      if (!isShown && !gap) continue;
-      context.fillStyle = isShown ? `rgba(${heat},${Math.min(weight, 1).toFixed(3)})` : colors.paper;
-      context.fillRect(x(column), y(row), cell - gap, cell - gap);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image, x(0), y(0), columns * cell, picture.queries.length * cell);
+  if (cell > 8) {
+    context.fillStyle = colors.card;
+    for (let row = 1; row <= picture.queries.length; row++) context.fillRect(x(0), y(row) - 1, columns * cell, 1);
+    for (let column = 1; column <= columns; column++) {
+      context.fillRect(x(column) - 1, y(0), 1, picture.queries.length * cell);
     }
   }
   if (columns && picture.queries.length) {
     context.strokeStyle = colors.ink;
     context.lineWidth = 2;
-    context.strokeRect(x(cursor.column), y(cursor.row), cell - gap, cell - gap);
+    context.strokeRect(x(cursor.column), y(cursor.row), cell - 1, cell - 1);
   }
   context.restore();
   paintLabels(context, { state, picture, cell, label, width, height, cursor, colors, x, y });
@@ -194,19 +253,34 @@ function paintMatrix(context, { app, state, picture, weights, cell, label, width
 
 function paintLabels(context, { state, picture, cell, label, width, height, cursor, colors, x, y }) {
   const every = Math.max(1, Math.ceil(LABEL / cell));
-  const isMarked = (group, index, place, side) => index === place || (state.side === side && group.members.some((token) => state.pins.includes(token)));
+  const isMarked = (group, index, place, side) =>
+    index === place || (state.side === side && group.members.some((token) => state.pins.includes(token)));
   context.textBaseline = "middle";
   picture.queries.forEach((group, row) => {
     const isStrong = isMarked(group, row, cursor.row, "query");
     const middle = y(row) + cell / 2;
     if ((row % every && !isStrong) || middle < label.top || middle > height) return;
-    paintLabel(context, group.text, { x: label.left - 6, y: middle, turn: 0, isStrong, colors, longest: label.left - 8 });
+    paintLabel(context, group.text, {
+      x: label.left - 6,
+      y: middle,
+      turn: 0,
+      isStrong,
+      colors,
+      longest: label.left - 8,
+    });
   });
   picture.keys.forEach((group, column) => {
     const isStrong = isMarked(group, column, cursor.column, "key");
     const middle = x(column) + cell / 2;
     if ((column % every && !isStrong) || middle < label.left || middle > width) return;
-    paintLabel(context, group.text, { x: middle, y: label.top - 6, turn: Math.PI / 2, isStrong, colors, longest: label.top - 8 });
+    paintLabel(context, group.text, {
+      x: middle,
+      y: label.top - 6,
+      turn: Math.PI / 2,
+      isStrong,
+      colors,
+      longest: label.top - 8,
+    });
   });
 }
 
@@ -230,13 +304,54 @@ function matrixScene(app, state, { picture, weights }) {
   const colors = app.colors();
   const cell = 22;
   const [left, top] = [140, 150];
-  const shapes = [{ kind: "text", x: 8, y: 14, text: `${picture.stack.title}, layer ${state.layer + 1}, heads ${state.heads.map((head) => head + 1).join(" ")}`, color: colors.ink, size: 14 }];
-  picture.queries.forEach((group, row) => shapes.push({ kind: "text", x: left - 6, y: top + (row + 0.5) * cell, text: group.text, color: colors.ink, anchor: "end" }));
-  picture.keys.forEach((group, column) => shapes.push({ kind: "text", x: left + (column + 0.5) * cell, y: top - 6, text: group.text, color: colors.ink, anchor: "end", turn: 90 }));
+  const shapes = [
+    {
+      kind: "text",
+      x: 8,
+      y: 14,
+      text: `${picture.stack.title}, layer ${state.layer + 1}, heads ${state.heads.map((head) => head + 1).join(" ")}`,
+      color: colors.ink,
+      size: 14,
+    },
+  ];
+  picture.queries.forEach((group, row) =>
+    shapes.push({
+      kind: "text",
+      x: left - 6,
+      y: top + (row + 0.5) * cell,
+      text: group.text,
+      color: colors.ink,
+      anchor: "end",
+    }),
+  );
+  picture.keys.forEach((group, column) =>
+    shapes.push({
+      kind: "text",
+      x: left + (column + 0.5) * cell,
+      y: top - 6,
+      text: group.text,
+      color: colors.ink,
+      anchor: "end",
+      turn: 90,
+    }),
+  );
   weights.forEach((weight, index) => {
     if (weight < Math.max(0.004, state.threshold / 100)) return;
     const [row, column] = [Math.floor(index / picture.keys.length), index % picture.keys.length];
-    shapes.push({ kind: "rectangle", x: left + column * cell, y: top + row * cell, width: cell - 1, height: cell - 1, color: `rgb(${colors.heatRgb.join(",")})`, opacity: Math.min(weight, 1) });
+    shapes.push({
+      kind: "rectangle",
+      x: left + column * cell,
+      y: top + row * cell,
+      width: cell - 1,
+      height: cell - 1,
+      color: `rgb(${colors.heatRgb.join(",")})`,
+      opacity: Math.min(weight, 1),
+    });
   });
-  return { width: left + picture.keys.length * cell + 8, height: top + picture.queries.length * cell + 8, background: colors.paper, shapes };
+  return {
+    width: left + picture.keys.length * cell + 8,
+    height: top + picture.queries.length * cell + 8,
+    background: colors.paper,
+    shapes,
+  };
 }

@@ -5,7 +5,11 @@ import { entropyOf } from "./report.js";
 import { made, thumbnail } from "./paint.js";
 
 export function createModelView(app) {
-  const element = made("div", { className: "grid", role: "group", "aria-label": "Every layer and head; arrow keys move" });
+  const element = made("div", {
+    className: "grid",
+    role: "group",
+    "aria-label": "Every layer and head; arrow keys move",
+  });
   let drawn = "";
   let buttons = [];
 
@@ -15,7 +19,8 @@ export function createModelView(app) {
     buttons = [];
     element.replaceChildren(made("span"));
     element.style.gridTemplateColumns = `max-content repeat(${stack.heads}, minmax(44px, 9rem))`;
-    for (let head = 0; head < stack.heads; head++) element.append(made("span", { className: "label", text: `head ${head + 1}` }));
+    for (let head = 0; head < stack.heads; head++)
+      element.append(made("span", { className: "label", text: `head ${head + 1}` }));
     for (let layer = 0; layer < stack.layers; layer++) {
       element.append(made("span", { className: "label", text: `layer ${layer + 1}` }));
       for (let head = 0; head < stack.heads; head++) {
@@ -28,7 +33,12 @@ export function createModelView(app) {
 
   function headButton(layer, head, canvas, state) {
     const bits = entropyOf(app.report, state.stack, layer, head).toFixed(1);
-    const button = made("button", { type: "button", "aria-label": `layer ${layer + 1}, head ${head + 1}, entropy ${bits} bits`, "data-layer": layer, "data-head": head });
+    const button = made("button", {
+      type: "button",
+      "aria-label": `layer ${layer + 1}, head ${head + 1}, entropy ${bits} bits`,
+      "data-layer": layer,
+      "data-head": head,
+    });
     button.append(canvas, made("span", { text: `${bits} bits`, "aria-hidden": "true" }));
     button.addEventListener("click", () => choose(layer, head));
     button.addEventListener("dblclick", () => app.store.set({ view: "head", layer, head, heads: [head] }));
@@ -53,7 +63,9 @@ export function createModelView(app) {
     if (move) {
       const layer = (Number(button.dataset.layer) + move[0] + layers) % layers;
       const head = (Number(button.dataset.head) + move[1] + heads) % heads;
-      buttons.forEach((other) => { other.tabIndex = -1; });
+      buttons.forEach((other) => {
+        other.tabIndex = -1;
+      });
       buttons[layer * heads + head].tabIndex = 0;
       buttons[layer * heads + head].focus();
       event.preventDefault();
@@ -67,7 +79,9 @@ export function createModelView(app) {
     const key = [state.stack, state.words, state.specials, state.step, app.colors().isDark].join();
     if (key !== drawn) build(state);
     drawn = key;
-    const chosen = buttons.findIndex((button) => Number(button.dataset.layer) === state.layer && Number(button.dataset.head) === state.head);
+    const chosen = buttons.findIndex(
+      (button) => Number(button.dataset.layer) === state.layer && Number(button.dataset.head) === state.head,
+    );
     buttons.forEach((button, index) => {
       button.setAttribute("aria-pressed", String(index === chosen && state.heads.includes(state.head)));
       button.tabIndex = index === Math.max(chosen, 0) ? 0 : -1;
@@ -86,8 +100,11 @@ function modelScene(app, state) {
   const { stack, queries, keys } = shownTokens(app.report, state);
   const colors = app.colors();
   const size = 88;
-  const shapes = [{ kind: "text", x: 8, y: 14, text: `${stack.title}: every layer and head`, color: colors.ink, size: 14 }];
-  for (let head = 0; head < stack.heads; head++) shapes.push({ kind: "text", x: 70 + head * (size + 8), y: 38, text: `head ${head + 1}`, color: colors.quiet });
+  const shapes = [
+    { kind: "text", x: 8, y: 14, text: `${stack.title}: every layer and head`, color: colors.ink, size: 14 },
+  ];
+  for (let head = 0; head < stack.heads; head++)
+    shapes.push({ kind: "text", x: 70 + head * (size + 8), y: 38, text: `head ${head + 1}`, color: colors.quiet });
   for (let layer = 0; layer < stack.layers; layer++) {
     const y = 50 + layer * (size + 8);
     shapes.push({ kind: "text", x: 8, y: y + size / 2, text: `layer ${layer + 1}`, color: colors.quiet });
@@ -99,7 +116,12 @@ function modelScene(app, state) {
       shapes.push({ kind: "image", x, y, size, canvas });
     }
   }
-  return { width: 70 + stack.heads * (size + 8), height: 58 + stack.layers * (size + 8), background: colors.paper, shapes };
+  return {
+    width: 70 + stack.heads * (size + 8),
+    height: 58 + stack.layers * (size + 8),
+    background: colors.paper,
+    shapes,
+  };
 }
 
 // A head enlarged, beside the thumbnails, while it is pointed at.

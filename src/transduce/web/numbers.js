@@ -14,15 +14,35 @@ export function carriedNumbers(json) {
   return async (stack, layer, head) => {
     if (!unpacked.has(stack)) {
       const blocks = numbers[stack];
-      unpacked.set(stack, Object.fromEntries(Object.entries(blocks).map(([name, block]) => [name, block && { floats: floatsOf(block), shape: block.shape }])));
+      unpacked.set(
+        stack,
+        Object.fromEntries(
+          Object.entries(blocks).map(([name, block]) => [
+            name,
+            block && { floats: floatsOf(block), shape: block.shape },
+          ]),
+        ),
+      );
     }
     const rows = ({ floats, shape: [, heads, count, width] }) => {
       const start = (layer * heads + head) * count * width;
       return Array.from({ length: count }, (_, row) => floats.subarray(start + row * width, start + (row + 1) * width));
     };
     const { query, key, value, additive } = unpacked.get(stack);
-    const vector = additive && additive.floats.subarray((layer * additive.shape[1] + head) * additive.shape[2], (layer * additive.shape[1] + head + 1) * additive.shape[2]);
-    return { scores: numbers.scores, scale: numbers.scale, query: rows(query), key: rows(key), value: rows(value), additive: vector };
+    const vector =
+      additive &&
+      additive.floats.subarray(
+        (layer * additive.shape[1] + head) * additive.shape[2],
+        (layer * additive.shape[1] + head + 1) * additive.shape[2],
+      );
+    return {
+      scores: numbers.scores,
+      scale: numbers.scale,
+      query: rows(query),
+      key: rows(key),
+      value: rows(value),
+      additive: vector,
+    };
   };
 }
 
@@ -30,14 +50,26 @@ export function carriedNumbers(json) {
 export function headNumbersFrom(entry) {
   const rows = (block) => {
     const floats = floatsOf(block);
-    return Array.from({ length: block.shape[0] }, (_, row) => floats.subarray(row * block.shape[1], (row + 1) * block.shape[1]));
+    return Array.from({ length: block.shape[0] }, (_, row) =>
+      floats.subarray(row * block.shape[1], (row + 1) * block.shape[1]),
+    );
   };
-  return { scores: entry.scores, scale: entry.scale, query: rows(entry.query), key: rows(entry.key), value: rows(entry.value), additive: entry.additive && floatsOf(entry.additive) };
+  return {
+    scores: entry.scores,
+    scale: entry.scale,
+    query: rows(entry.query),
+    key: rows(entry.key),
+    value: rows(entry.value),
+    additive: entry.additive && floatsOf(entry.additive),
+  };
 }
 
 // The steps of section 3.2.1 for one query and one key among all.
 export function stepsOf(numbers, stack, q, k) {
-  const terms = (key) => Array.from(numbers.query[q], (value, index) => (numbers.additive ? numbers.additive[index] * Math.tanh(value + key[index]) : value * key[index]));
+  const terms = (key) =>
+    Array.from(numbers.query[q], (value, index) =>
+      numbers.additive ? numbers.additive[index] * Math.tanh(value + key[index]) : value * key[index],
+    );
   const sum = (values) => values.reduce((total, value) => total + value, 0);
   const products = numbers.key.map((key) => sum(terms(key)));
   const visible = numbers.key.map((_, other) => stack !== "decoder" || other <= q);
@@ -46,6 +78,8 @@ export function stepsOf(numbers, stack, q, k) {
   const exponentials = scores.map((score, other) => (visible[other] ? Math.exp(score - largest) : 0));
   const total = sum(exponentials);
   const weights = exponentials.map((exponential) => exponential / total);
-  const output = Array.from(numbers.value[k], (_, index) => sum(weights.map((weight, other) => weight * numbers.value[other][index])));
+  const output = Array.from(numbers.value[k], (_, index) =>
+    sum(weights.map((weight, other) => weight * numbers.value[other][index])),
+  );
   return { terms: terms(numbers.key[k]), products, scores, visible, weights, output };
 }

@@ -15,8 +15,15 @@ export function themeColors() {
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   const parse = (hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
   return {
-    isDark, paper: of("--paper"), card: of("--card"), ink: of("--ink"), quiet: of("--quiet"), line: of("--line"), mark: of("--mark"),
-    cardRgb: parse(of("--card")), heatRgb: of("--heat").split(",").map(Number),
+    isDark,
+    paper: of("--paper"),
+    card: of("--card"),
+    ink: of("--ink"),
+    quiet: of("--quiet"),
+    line: of("--line"),
+    mark: of("--mark"),
+    cardRgb: parse(of("--card")),
+    heatRgb: of("--heat").split(",").map(Number),
   };
 }
 
@@ -52,28 +59,50 @@ export function thumbnail(canvas, weights, rows, columns, colors) {
 }
 
 const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
-const escapeMarkup = (text) => text.replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
+const escapeMarkup = (text) =>
+  text.replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
 
 // A scene is {width, height, background, shapes}; a shape is a rectangle, a line, a text or a canvas.
 export function sceneToSvg(scene) {
-  const parts = scene.shapes.map((shape) => {
-    if (shape.kind === "rectangle") {
-      return `<rect x="${fixed(shape.x)}" y="${fixed(shape.y)}" width="${fixed(shape.width)}" height="${fixed(shape.height)}" fill="${shape.color}" fill-opacity="${fixed(shape.opacity ?? 1)}"/>`;
-    }
-    if (shape.kind === "line") {
-      return `<line x1="${fixed(shape.x1)}" y1="${fixed(shape.y1)}" x2="${fixed(shape.x2)}" y2="${fixed(shape.y2)}" stroke="${shape.color}" stroke-opacity="${fixed(shape.opacity)}" stroke-width="${shape.width ?? 1.5}"/>`;
-    }
-    if (shape.kind === "image") {
-      return `<image x="${fixed(shape.x)}" y="${fixed(shape.y)}" width="${fixed(shape.size)}" height="${fixed(shape.size)}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${shape.canvas.toDataURL()}"/>`;
-    }
-    const turn = shape.turn ? ` transform="rotate(${shape.turn} ${fixed(shape.x)} ${fixed(shape.y)})"` : "";
-    return `<text x="${fixed(shape.x)}" y="${fixed(shape.y)}" font-size="${shape.size ?? 12}" fill="${shape.color}" text-anchor="${shape.anchor ?? "start"}" dominant-baseline="central"${turn}>${escapeMarkup(shape.text)}</text>`;
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${Math.ceil(scene.width)}" height="${Math.ceil(scene.height)}" font-family="${FONT}"><rect width="100%" height="100%" fill="${scene.background}"/>${parts.join("")}</svg>`;
+  const background = svgElement("rect", { width: "100%", height: "100%", fill: scene.background });
+  const attributes = {
+    xmlns: "http://www.w3.org/2000/svg",
+    width: Math.ceil(scene.width),
+    height: Math.ceil(scene.height),
+  };
+  return svgElement("svg", { ...attributes, "font-family": FONT }, background + scene.shapes.map(shapeToSvg).join(""));
 }
 
-function fixed(value) {
-  return Number(value.toFixed(3));
+function shapeToSvg(shape) {
+  const { kind, x, y, width, height, size, color: fill, opacity = 1 } = shape;
+  if (kind === "rectangle") return svgElement("rect", { x, y, width, height, fill, "fill-opacity": opacity });
+  if (kind === "line") {
+    const { x1, y1, x2, y2 } = shape;
+    return svgElement("line", {
+      x1,
+      y1,
+      x2,
+      y2,
+      stroke: fill,
+      "stroke-opacity": opacity,
+      "stroke-width": width ?? 1.5,
+    });
+  }
+  if (kind === "image") {
+    const style = "image-rendering:pixelated";
+    const href = shape.canvas.toDataURL();
+    return svgElement("image", { x, y, width: size, height: size, preserveAspectRatio: "none", style, href });
+  }
+  const turned = shape.turn ? { transform: `rotate(${shape.turn} ${x} ${y})` } : {};
+  const anchor = { "text-anchor": shape.anchor ?? "start", "dominant-baseline": "central" };
+  return svgElement("text", { x, y, fill, "font-size": size ?? 12, ...anchor, ...turned }, escapeMarkup(shape.text));
+}
+
+function svgElement(name, attributes, content = "") {
+  const written = Object.entries(attributes).map(([key, value]) => {
+    return ` ${key}="${typeof value === "number" ? Number(value.toFixed(3)) : escapeMarkup(value)}"`;
+  });
+  return `<${name}${written.join("")}>${content}</${name}>`;
 }
 
 export function paintScene(context, scene) {

@@ -1,18 +1,20 @@
 // Beside the views: the read-out of what is pointed at, decoding step by step, and the word alignment.
 
-import { combinedWeights, focusOf, pictureOf, summedFocus } from "./picture.js";
+import { combinedWeights, focusOf, headsText, pictureOf, summedFocus } from "./picture.js";
 import { made, percent } from "./paint.js";
 import { gaugeCell, numberCell, scrolling } from "./neuron_view.js";
-
-const NAMES = { each: "mean", mean: "mean", max: "max" };
 
 export function createReadout(app, box) {
   return function render(state) {
     const picture = pictureOf(app.report, state);
     const hover = app.hover();
-    const focus = focusOf(picture, state, hover) ?? (state.view === "matrix" ? focusOf(picture, state, { side: "query", tokens: [state.at[0]] }) : null);
+    const focus =
+      focusOf(picture, state, hover) ??
+      (state.view === "matrix" ? focusOf(picture, state, { side: "query", tokens: [state.at[0]] }) : null);
     if (!focus || !state.heads.length) {
-      const text = state.heads.length ? "Point at a token, or pin some, to read their weights." : "No head is switched on.";
+      const text = state.heads.length
+        ? "Point at a token, or pin some, to read their weights."
+        : "No head is switched on.";
       box.replaceChildren(made("p", { className: "quiet", text }));
       return;
     }
@@ -20,23 +22,45 @@ export function createReadout(app, box) {
     const [own, other] = focus.side === "query" ? [picture.queries, picture.keys] : [picture.keys, picture.queries];
     const marked = hover?.other ?? (state.view === "matrix" ? [state.at[1]] : []);
     const names = focus.members.map((index) => own[index].text).join(" + ");
-    const heads = state.heads.length === 1 ? `head ${state.heads[0] + 1}` : `${NAMES[state.combine]} of ${state.heads.length} heads`;
+    const heads = headsText(state);
     const caption = focus.side === "query" ? `${names} looks at (${heads})` : `${names} is looked at by (${heads})`;
     box.replaceChildren(weightTable(caption, other, weights, { state, marked }));
   };
 }
 
 function weightTable(caption, groups, weights, { state, marked }) {
-  const order = weights.map((weight, index) => ({ weight, index })).filter(({ weight }) => weight >= state.threshold / 100);
+  const order = weights
+    .map((weight, index) => ({ weight, index }))
+    .filter(({ weight }) => weight >= state.threshold / 100);
   order.sort((a, b) => b.weight - a.weight || a.index - b.index);
   const largest = Math.max(1, ...weights);
   const rows = order.map(({ weight, index }) => {
     const isOn = groups[index].members.some((token) => marked.includes(token));
-    return made("tr", { className: isOn ? "on" : "" },
-      made("th", { scope: "row", text: groups[index].text, dir: "auto" }), numberCell(weight.toFixed(3)), gaugeCell(weight / largest));
+    return made(
+      "tr",
+      { className: isOn ? "on" : "" },
+      made("th", { scope: "row", text: groups[index].text, dir: "auto" }),
+      numberCell(weight.toFixed(3)),
+      gaugeCell(weight / largest),
+    );
   });
-  const header = made("tr", {}, made("th", { scope: "col", text: "token" }), made("th", { scope: "col", text: "weight" }), made("td"));
-  return scrolling(made("table", {}, made("caption", { text: caption, dir: "auto" }), made("thead", {}, header), made("tbody", {}, ...rows)), "Weights of the tokens in focus");
+  const header = made(
+    "tr",
+    {},
+    made("th", { scope: "col", text: "token" }),
+    made("th", { scope: "col", className: "number", text: "weight" }),
+    made("td"),
+  );
+  return scrolling(
+    made(
+      "table",
+      {},
+      made("caption", { text: caption, dir: "auto" }),
+      made("thead", {}, header),
+      made("tbody", {}, ...rows),
+    ),
+    "Weights of the tokens in focus",
+  );
 }
 
 export function createDecoding(app, box) {
@@ -57,7 +81,11 @@ export function createDecoding(app, box) {
     slider.setAttribute("aria-valuetext", `token ${state.step} of ${report.steps}: ${token.text}`);
     const before = report.json.target.tokens[state.step - 1].start;
     const text = [...report.json.target.text].slice(0, before).join("");
-    written.replaceChildren(made("span", { className: "quiet", text: text || "nothing is written yet" }), " ", made("strong", { text: token.text }));
+    written.replaceChildren(
+      made("span", { className: "quiet", text: text || "nothing is written yet" }),
+      " ",
+      made("strong", { text: token.text }),
+    );
     table.replaceChildren(candidateTable(report, state.step - 1));
   };
 }
@@ -68,28 +96,62 @@ function candidateTable(report, step) {
   if (!candidates.some((candidate) => candidate.id === chosen.id)) {
     candidates.push({ id: chosen.id, text: chosen.text, probability: Math.exp(chosen.log_probability) });
   }
-  const rows = candidates.map((candidate) => made("tr", { className: candidate.id === chosen.id ? "on" : "" },
-    made("th", { scope: "row", text: candidate.text.replace(/^▁(?=.)/, ""), dir: "auto" }), numberCell(percent(candidate.probability)), gaugeCell(candidate.probability)));
-  const header = made("tr", {}, made("th", { scope: "col", text: "candidate" }), made("th", { scope: "col", text: "probability" }), made("td"));
-  return made("table", {}, made("caption", { text: "What might have come here; what did is bold" }), made("thead", {}, header), made("tbody", {}, ...rows));
+  const rows = candidates.map((candidate) =>
+    made(
+      "tr",
+      { className: candidate.id === chosen.id ? "on" : "" },
+      made("th", { scope: "row", text: candidate.text.replace(/^▁(?=.)/, ""), dir: "auto" }),
+      numberCell(percent(candidate.probability)),
+      gaugeCell(candidate.probability),
+    ),
+  );
+  const header = made(
+    "tr",
+    {},
+    made("th", { scope: "col", text: "candidate" }),
+    made("th", { scope: "col", className: "number", text: "probability" }),
+    made("td"),
+  );
+  return made(
+    "table",
+    {},
+    made("caption", { text: "What might have come here; what did is bold" }),
+    made("thead", {}, header),
+    made("tbody", {}, ...rows),
+  );
 }
 
 export function createAlignment(app, box) {
   const { alignment, source, target } = app.report.json;
   const words = (sentence) => {
     const texts = [];
-    for (const token of sentence.tokens) if (token.word !== null) texts[token.word] = (texts[token.word] ?? "") + token.text.replace(/^▁/, "");
+    for (const token of sentence.tokens)
+      if (token.word !== null) texts[token.word] = (texts[token.word] ?? "") + token.text.replace(/^▁/, "");
     return texts;
   };
   const [from, to] = [words(target), words(source)];
   const rows = from.map((word, index) => {
     const other = alignment.hard[index];
-    const cells = other === null ? [made("td", { text: "–" }), numberCell("")] : [made("td", { text: to[other], dir: "auto" }), numberCell(alignment.soft[index][other].toFixed(2))];
+    const cells =
+      other === null
+        ? [made("td", { text: "–" }), numberCell("")]
+        : [made("td", { text: to[other], dir: "auto" }), numberCell(alignment.soft[index][other].toFixed(2))];
     return made("tr", {}, made("th", { scope: "row", text: word, dir: "auto" }), ...cells);
   });
-  const header = made("tr", {}, ...["translation", "source", "weight"].map((text) => made("th", { scope: "col", text })));
+  const header = made(
+    "tr",
+    {},
+    ...["translation", "source", "weight"].map((text) =>
+      made("th", { scope: "col", text, className: text === "weight" ? "number" : "" }),
+    ),
+  );
   const caption = `Mean of the heads of decoder layer ${alignment.layer + 1}; for each word, the source word with the most`;
-  box.append(scrolling(made("table", {}, made("caption", { text: caption }), made("thead", {}, header), made("tbody", {}, ...rows)), "Word alignment"));
+  box.append(
+    scrolling(
+      made("table", {}, made("caption", { text: caption }), made("thead", {}, header), made("tbody", {}, ...rows)),
+      "Word alignment",
+    ),
+  );
   return function render(state) {
     const word = target.tokens[state.step - 1].word;
     rows.forEach((row, index) => row.classList.toggle("on", index === word && state.step < app.report.steps));

@@ -8,12 +8,20 @@ export function groupsOf(tokens, { words, specials }, step) {
     const last = groups.at(-1);
     if (words && last && token.word !== null && last.word === token.word) {
       last.members.push(index);
-      last.text += token.text.replace(/^\+/, "");
+      last.text += token.body;
       return;
     }
     const isFuture = token.side === "target" && token.index >= step;
     const isStep = token.side === "target" && token.index === step - 1;
-    groups.push({ members: [index], text: token.text, word: token.word, isSpecial: token.isSpecial, isFuture, isStep, logProbability: token.logProbability });
+    groups.push({
+      members: [index],
+      text: words ? token.body : token.text,
+      word: token.word,
+      isSpecial: token.isSpecial,
+      isFuture,
+      isStep,
+      logProbability: token.logProbability,
+    });
   });
   return groups;
 }
@@ -52,12 +60,20 @@ export function groupedWeights(stack, layer, head, queries, keys) {
 
 // One matrix for several heads: their mean or their maximum.
 export function combinedWeights(picture, heads, combine) {
+  const key = `${combine} ${heads}`;
+  picture.combined ??= new Map();
+  if (!picture.combined.has(key)) picture.combined.set(key, newlyCombined(picture, heads, combine));
+  return picture.combined.get(key);
+}
+
+function newlyCombined(picture, heads, combine) {
   const size = picture.queries.length * picture.keys.length;
   const result = new Float32Array(size);
   for (const head of heads) {
     const matrix = picture.matrix(head);
     for (let index = 0; index < size; index++) {
-      result[index] = combine === "max" ? Math.max(result[index], matrix[index]) : result[index] + matrix[index] / heads.length;
+      result[index] =
+        combine === "max" ? Math.max(result[index], matrix[index]) : result[index] + matrix[index] / heads.length;
     }
   }
   return result;
@@ -88,4 +104,9 @@ export function summedFocus(picture, weights, focus) {
     return picture.keys.map((_, k) => focus.members.reduce((sum, q) => sum + weights[q * columns + k], 0));
   }
   return picture.queries.map((_, q) => focus.members.reduce((sum, k) => sum + weights[q * columns + k], 0));
+}
+
+export function headsText(state) {
+  if (state.heads.length === 1) return `head ${state.heads[0] + 1}`;
+  return `${state.combine === "max" ? "max" : "mean"} of ${state.heads.length} heads`;
 }

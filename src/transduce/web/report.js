@@ -4,11 +4,21 @@ const KNOWN_VERSION = 1;
 
 export function readReport(json) {
   if (json.format !== "transduce-attention" || json.format_version !== KNOWN_VERSION) {
-    throw new Error(`This page reads version ${KNOWN_VERSION} of transduce-attention, not ${json.format} ${json.format_version}.`);
+    throw new Error(
+      `This page reads version ${KNOWN_VERSION} of transduce-attention, not ${json.format} ${json.format_version}.`,
+    );
   }
   const source = sideOf(json.source.tokens, "source");
   const target = sideOf(json.target.tokens, "target");
-  const start = { text: "<start>", side: "start", index: -1, word: null, isSpecial: true, logProbability: null };
+  const start = {
+    text: "<start>",
+    body: "<start>",
+    side: "start",
+    index: -1,
+    word: null,
+    isSpecial: true,
+    logProbability: null,
+  };
   const read = [start, ...target.slice(0, -1)];
   const blocks = Object.fromEntries(Object.entries(json.weights).map(([name, block]) => [name, unpack(block)]));
   const stacks = {
@@ -22,8 +32,13 @@ export function readReport(json) {
 
 function sideOf(tokens, side) {
   return tokens.map((token, index) => ({
-    text: shownText(token, tokens[index - 1]), side, index, word: token.word === null ? null : `${side}${token.word}`,
-    isSpecial: token.word === null, logProbability: token.log_probability,
+    text: shownText(token, tokens[index - 1]),
+    body: token.word === null ? token.text : token.text.replace(/^▁/, ""),
+    side,
+    index,
+    word: token.word === null ? null : `${side}${token.word}`,
+    isSpecial: token.word === null,
+    logProbability: token.log_probability,
   }));
 }
 
@@ -32,7 +47,8 @@ function shownText(token, before) {
   const body = token.text.replace(/^▁/, "");
   if (token.word === null) return token.text;
   if (!body) return "␣";
-  return before && before.word === token.word && !token.text.startsWith("▁") ? `+${body}` : body;
+  const continues = before && before.word === token.word && before.text !== "▁" && !token.text.startsWith("▁");
+  return continues ? `+${body}` : body;
 }
 
 function unpack(block) {
@@ -48,7 +64,12 @@ export function bytesOf(base64) {
 function plainStack(name, title, block, queries, keys) {
   const size = block.queries * block.keys;
   return {
-    name, title, layers: block.layers, heads: block.heads, queries, keys,
+    name,
+    title,
+    layers: block.layers,
+    heads: block.heads,
+    queries,
+    keys,
     weight: (layer, head, q, k) => block.bytes[(layer * block.heads + head) * size + q * block.keys + k] / 255,
     locate: (q, k) => ({ name, q, k }),
   };
@@ -67,8 +88,14 @@ function joinedStack({ encoder, decoder, cross }, source, target, read) {
     return k < S ? cross.weight(layer, head, q - S, k) : decoder.weight(layer, head, q - S, k - S);
   };
   return {
-    name: "all", title: "all in one", layers: Math.max(encoder.layers, decoder.layers), heads: encoder.heads,
-    queries: [...source, ...target], keys: [...source, ...read], weight, locate,
+    name: "all",
+    title: "all in one",
+    layers: Math.max(encoder.layers, decoder.layers),
+    heads: encoder.heads,
+    queries: [...source, ...target],
+    keys: [...source, ...read],
+    weight,
+    locate,
   };
 }
 
@@ -76,6 +103,8 @@ function joinedStack({ encoder, decoder, cross }, source, target, read) {
 export function entropyOf(report, stack, layer, head) {
   const entropy = report.json.entropy;
   if (stack !== "all") return entropy[stack][layer][head];
-  const found = Object.values(entropy).filter((rows) => layer < rows.length).map((rows) => rows[layer][head]);
+  const found = Object.values(entropy)
+    .filter((rows) => layer < rows.length)
+    .map((rows) => rows[layer][head]);
   return found.reduce((sum, value) => sum + value, 0) / found.length;
 }

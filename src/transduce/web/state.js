@@ -7,8 +7,20 @@ const LARGEST_ZOOM = 64;
 
 export function defaultState(report) {
   return {
-    view: "model", stack: "cross", layer: report.stacks.cross.layers - 1, head: 0, heads: range(report.stacks.cross.heads), combine: "each",
-    threshold: 0, words: false, specials: false, side: "query", pins: [], at: [0, 0], zoom: 0, step: report.steps,
+    view: "model",
+    stack: "cross",
+    layer: report.stacks.cross.layers - 1,
+    head: 0,
+    heads: range(report.stacks.cross.heads),
+    combine: "each",
+    threshold: 0,
+    words: false,
+    specials: false,
+    side: "query",
+    pins: [],
+    at: [0, 0],
+    zoom: 0,
+    step: report.steps,
   };
 }
 
@@ -26,7 +38,8 @@ export function settledState(report, wanted) {
   const chosen = [...new Set(base.heads)].filter((head) => head >= 0 && head < heads).sort((a, b) => a - b);
   return {
     view: VIEWS.includes(base.view) ? base.view : "model",
-    stack, side,
+    stack,
+    side,
     combine: COMBINATIONS.includes(base.combine) ? base.combine : "each",
     layer: clamp(base.layer, 0, layers - 1),
     head: clamp(base.head, 0, heads - 1),
@@ -50,7 +63,7 @@ export function hashOf(report, state) {
   const usual = defaultState(report);
   const parts = Object.entries(state)
     .filter(([name, value]) => String(value) !== String(usual[name]))
-    .map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(".") : encodeURIComponent(Number.isInteger(value) || typeof value === "string" ? value : Number(value))}`);
+    .map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(".") : value === true ? 1 : value}`);
   return parts.join("&");
 }
 
@@ -59,7 +72,8 @@ export function stateFrom(report, hash) {
   const usual = defaultState(report);
   for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
     if (!(name in usual)) continue;
-    if (Array.isArray(usual[name])) wanted[name] = text === "" ? [] : text.split(".").map(Number).filter(Number.isInteger);
+    if (Array.isArray(usual[name]))
+      wanted[name] = text === "" ? [] : text.split(".").map(Number).filter(Number.isInteger);
     else if (typeof usual[name] === "boolean") wanted[name] = text === "1";
     else wanted[name] = typeof usual[name] === "number" ? Number(text) : text;
   }

@@ -1,0 +1,111 @@
+"""`Translator.attention`: the translation that search gave, or one that the user forces, with what translated it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from transduce.errors import ConfigError, DataError
+from transduce.model import ModelConfig, Transformer
+from transduce.model_directory import Description, Languages, load_model, save_model
+from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.translator import Translator
+
+LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two models of one tokenizer."""
+    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=2, dropout=0)
+    description = Description(
+        architecture=config,
+        languages=Languages(source="en", target="de"),
+        longest_sentence=20,
+        decoding={"extra_length": 3},
+    )
+    found = []
+    for seed in (3, 4):
+        torch.manual_seed(seed)
+        folder = tmp_path_factory.mktemp("models") / f"model{seed}"
+        parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
+        save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+        found.append(folder)
+    return found
+
+
+@pytest.fixture(scope="module")
+def translator(folders: list[Path]) -> Translator:
+    return Translator.load(folders[0], threads=1)
+
+
+def test_what_is_shown_is_what_search_gave(translator: Translator) -> None:
+    for text in ("the dog runs.", "", "see {name}: <b>a cat</b> 100%"):
+        report = translator.attention(text, beam=3)
+        translation = translator.translate(text, beam=3)
+        assert (report.source.text, report.source.language) == (text, "en")
+        if text:
+            assert report.target.text == translation.text
+            assert sum(t.log_probability or 0 for t in report.target.tokens) == pytest.approx(
+                translation.alternatives[0].log_probability, abs=1e-3
+            )
+        assert not report.translated.is_forced
+        assert report.largest_difference < 1e-4
+        assert report.recording.cross.weights_LHQK.shape[2:] == (len(report.target.ids), len(report.source.ids))
+
+
+def test_a_forced_translation_has_the_likelihood_that_likelihood_gives(translator: Translator) -> None:
+    report = translator.attention("the dog runs.", target="eine Katze läuft")
+    (expected,) = translator.likelihood([("the dog runs.", "eine Katze läuft")])
+    assert report.translated.is_forced
+    assert report.target.text == "eine Katze läuft"
+    assert [t.log_probability for t in report.target.tokens] == pytest.approx(expected.log_probabilities, abs=1e-5)
+
+
+def test_placeholders_of_a_forced_translation_are_those_of_the_source(translator: Translator) -> None:
+    report = translator.attention("a {a} or {b}", target="{b} {a}")
+    ids = {token.text: token.id for token in report.source.tokens}
+    assert [(t.text, t.id) for t in report.target.tokens if t.text.startswith("{")] == [
+        ("{b}", ids["{b}"]),
+        ("{a}", ids["{a}"]),
+    ]
+
+
+def test_the_distance_from_bfloat16_is_told(folders: list[Path]) -> None:
+    coarse = Translator.load(folders[0], precision="bf16", threads=1)
+    report = coarse.attention("the dog runs.", target="der Hund läuft.")
+    assert report.translated.precision == "bf16"
+    assert 1e-5 < report.largest_difference < 0.5
+    (asked,) = coarse.likelihood([("the dog runs.", "der Hund läuft.")])
+    assert report.translated.log_probabilities == pytest.approx(asked.log_probabilities, abs=0.05)
+    fine = Translator.load(folders[0], threads=1).attention("the dog runs.", target="der Hund läuft.")
+    assert torch.equal(report.recording.cross.weights_LHQK, fine.recording.cross.weights_LHQK)
+
+
+def test_an_ensemble_shows_its_first_model_and_says_so(folders: list[Path]) -> None:
+    both = Translator([load_model(folder) for folder in folders], threads=1)
+    report = both.attention("the dog runs.", target="der Hund läuft.")
+    alone = [Translator.load(f, threads=1).attention("the dog runs.", target="der Hund läuft.") for f in folders]
+    assert report.translated.models == 2
+    assert torch.equal(report.recording.cross.weights_LHQK, alone[0].recording.cross.weights_LHQK)
+    means = [
+        torch.tensor([a, b]).exp().mean().log().item()
+        for a, b in zip(*(one.translated.log_probabilities for one in alone), strict=True)
+    ]
+    assert report.translated.log_probabilities == pytest.approx(means, abs=1e-4)
+
+
+def test_numbers_come_when_asked_for(translator: Translator) -> None:
+    assert translator.attention("a cat").numbers is None
+    assert translator.attention("a cat", numbers=True).numbers is not None
+
+
+def test_what_is_too_long_or_unknown_is_refused(translator: Translator) -> None:
+    with pytest.raises(DataError, match="Look at one sentence at a time"):
+        translator.attention("the dog runs. " * 20)
+    with pytest.raises(DataError, match="this model has seen at most 20"):
+        translator.attention("a cat", target="der Hund läuft. " * 20)
+    with pytest.raises(ConfigError, match="beams"):
+        translator.attention("a cat", beams=3)
+    assert translator.attention("").source.ids == [EOS]

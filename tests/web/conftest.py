@@ -1,0 +1,160 @@
+"""Pages in a real Chromium: one browser for the session, a fresh context for each page, a watch on its requests."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+from transduce.inspection.pair import forced_pair
+from transduce.inspection.precision import Translated
+from transduce.inspection.report import AttentionReport, inspect
+from transduce.model import ModelConfig, Transformer
+from transduce.model.log_probabilities import token_log_probabilities
+from transduce.text.tokenizer import Tokenizer
+
+# Without these a browser in a container does not start, or looks for its maker's hosts at every start.
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+SOURCE = 'the dogs & <img src=x onerror=alert(1)> "runs" <b>'
+TARGET = "der Hunde läuft. <b> ובכן כלב"
+
+
+@dataclass
+class Watched:
+    """A page, and everything it asked for or complained about."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def refuse(self, dialog: Dialog) -> None:
+        """Note a dialog, which only foreign code would open, and close it."""
+        self.complaints.append(dialog.message)
+        dialog.dismiss()
+
+    def text(self, selector: str) -> str:
+        """Return what an element shows."""
+        return self.page.locator(selector).inner_text()
+
+    def rows(self, table: str) -> list[tuple[str, ...]]:
+        """Return the text of the cells of a table's body, without bars."""
+        script = "rows => rows.map(row => [...row.cells].filter(c => c.textContent).map(c => c.textContent))"
+        found: list[list[str]] = self.page.locator(f"{table} tbody tr").evaluate_all(script)
+        return [tuple(row) for row in found]
+
+    def readout(self) -> dict[str, float]:
+        """Return the read-out; tokens are distinct in the texts used here."""
+        return {row[0]: float(row[1]) for row in self.rows("#readout")}
+
+    def hash(self) -> dict[str, str]:
+        """Return the state in the address."""
+        fragment = self.page.url.partition("#")[2]
+        return dict(part.split("=") for part in fragment.split("&")) if fragment else {}
+
+    def token(self, side: Literal["queries", "keys"], text: str) -> Any:  # noqa: ANN401
+        """Return a token of the head view."""
+        return self.page.locator(f".{side} li").get_by_text(text, exact=True).first
+
+
+Open = Callable[..., Watched]
+
+
+@pytest.fixture(scope="session")
+def launch() -> Iterator[Callable[[str], Browser]]:
+    """Start the browser at its first use, and end it with the session."""
+    running: list[Browser] = []
+    with sync_playwright() as playwright:
+
+        def started(path: str) -> Browser:
+            if not running:
+                running.append(playwright.chromium.launch(executable_path=path, args=list(FLAGS)))
+            return running[0]
+
+        yield started
+        for browser in running:
+            browser.close()
+
+
+@pytest.fixture
+def open_page(tool: Callable[[str], str], launch: Callable[[str], Browser]) -> Iterator[Open]:
+    """Open a page and, when the test is over, make sure that it asked nobody and complained of nothing."""
+    opened: list[Watched] = []
+
+    def open_at(address: str, *, width: int = 1280, height: int = 900, scheme: str = "light") -> Watched:
+        context = launch(tool("chromium")).new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light"
+        )
+        watched = Watched(context.new_page())
+        page = watched.page
+        page.set_default_timeout(20_000)
+        page.on("request", lambda request: watched.requests.append(request.url))
+        page.on("console", lambda message: watched.complaints.append(message.text))
+        page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: watched.refuse(dialog))
+        page.goto(address)
+        opened.append(watched)
+        return watched
+
+    yield open_at
+    for watched in opened:
+        origin = watched.requests[0].partition("#")[0].rpartition("/")[0]
+        foreign = [url for url in watched.requests if not url.startswith((origin, "blob:", "data:"))]
+        watched.page.context.close()
+        assert (foreign, watched.complaints) == ([], [])
+
+
+def make_report(source: str, target: str, *, layers: int, heads: int, numbers: bool) -> AttentionReport:
+    tokenizer = Tokenizer.learn(["the dog runs.", "der Hund läuft.", "כלב"] * 3, vocabulary_size=420)
+    torch.manual_seed(7)
+    config = ModelConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        d_model=8 * heads,
+        heads=heads,
+        d_ff=16,
+        encoder_layers=layers,
+        decoder_layers=layers + 1,
+    )
+    network = Transformer(config).eval()
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if name.endswith(("W_Q.weight", "W_K.weight")):
+                parameter.mul_(3.0)  # an untrained head looks at everything alike: make it choose
+    given, forced = forced_pair(tokenizer, source, target)
+    hidden_BTD = network(torch.tensor([given.ids]), torch.tensor([forced.ids])).detach()
+    labels_BT = torch.tensor([forced.ids])
+    asked = tuple(token_log_probabilities(hidden_BTD, network.output_matrix_VD.detach(), labels_BT)[0].tolist())
+    translated = Translated(precision="float32", models=1, is_forced=True, log_probabilities=asked)
+    return inspect(network, tokenizer, given, forced, translated=translated, with_numbers=numbers)
+
+
+@pytest.fixture(scope="session")
+def report() -> AttentionReport:
+    """A report with markup and right-to-left text; two encoder and three decoder layers of five heads."""
+    return make_report(SOURCE, TARGET, layers=2, heads=5, numbers=True)
+
+
+@pytest.fixture(scope="session")
+def address(report: AttentionReport, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where the page lies on the disk."""
+    return written(report, tmp_path_factory.mktemp("page") / "attention.html")
+
+
+@pytest.fixture(scope="session")
+def long_address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page of 200 x 200 tokens and six layers of eight heads, without numbers."""
+    source, target = " ".join(["the dog runs"] * 66 + ["the"]), " ".join(["der Hund läuft"] * 66 + ["der"])
+    report = make_report(source, target, layers=5, heads=8, numbers=False)
+    assert len(report.source.ids) >= 200
+    assert len(report.target.ids) >= 200
+    return written(report, tmp_path_factory.mktemp("page") / "long.html")
+
+
+def written(report: AttentionReport, path: Path) -> str:
+    path.write_text(report.to_html(), encoding="utf-8")
+    return path.as_uri()

@@ -1,0 +1,133 @@
+"""The attention page for everyone and everywhere: assistive technology, phones, the dark, notebooks, servers."""
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from transduce.inspection.page import web_files
+from transduce.inspection.report import AttentionReport
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+VIEWS = ("model", "head", "neuron", "matrix")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_axe_finds_nothing_to_object_to(
+    open_page: Callable[..., Any], address: str, view: str, scheme: str, width: int
+) -> None:
+    page = open_page(f"{address}#view={view}&pins=1&step=5", width=width, scheme=scheme)
+    page.page.locator("footer summary").click()
+    results = Axe().run(page.page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("stack", ["cross", "all"])
+def test_nothing_overflows_a_small_phone(open_page: Callable[..., Any], address: str, view: str, stack: str) -> None:
+    page = open_page(f"{address}#view={view}&stack={stack}", width=360, height=640)
+    page.page.wait_for_timeout(50)
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_right_to_left_tokens_run_from_right_to_left(open_page: Callable[..., Any], address: str) -> None:
+    page = open_page(f"{address}#view=head&words=1")
+    directions = page.page.eval_on_selector_all(
+        ".queries li", "items => items.map(i => [i.textContent, getComputedStyle(i).direction])"
+    )
+    by_text = dict(directions)
+    assert by_text["כלב"] == "rtl"
+    assert by_text["Hunde"] == "ltr"
+
+
+def test_every_control_can_be_reached_and_named(open_page: Callable[..., Any], address: str) -> None:
+    page = open_page(f"{address}#view=matrix")
+    reached: set[str] = set()
+    for _ in range(40):
+        page.page.keyboard.press("Tab")
+        reached.add(page.page.evaluate("document.activeElement.id || document.activeElement.className || 'unnamed'"))
+    wanted = {"tab-matrix", "stack", "layer", "combine", "threshold", "specials", "words", "step", "matrix"}
+    assert wanted | {"export-png", "export-svg", "reset"} <= reached
+
+
+def test_the_dark_has_other_colours_at_once(open_page: Callable[..., Any], address: str) -> None:
+    page = open_page(address)
+    script = (
+        "[...document.querySelector('#view canvas').getContext('2d').getImageData(0, 0, 50, 50).data].slice(0, 400)"
+    )
+    light = page.page.evaluate(script)
+    page.page.emulate_media(color_scheme="dark")
+    page.page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(19, 21, 24)'")
+    assert page.page.evaluate(script) != light
+
+
+def test_a_notebooks_frame_shows_the_page(
+    open_page: Callable[..., Any], report: AttentionReport, tmp_path: Path
+) -> None:
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!doctype html><meta charset=utf-8>{report._repr_html_()}", encoding="utf-8")
+    page = open_page(notebook.as_uri())
+    frame = page.page.frame_locator("iframe")
+    frame.get_by_role("tab", name="Head view").click()
+    frame.locator(".queries li").first.click()
+    assert frame.locator("#readout tbody tr").count() == len(report.source.ids)
+
+
+@pytest.fixture
+def served(report: AttentionReport, tmp_path: Path) -> Iterator[str]:
+    """The files of web/ as they are, only the report put in its place, from a server of this test's own."""
+    folder = web_files()
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    empty = '<script type="application/json" id="report"></script>'
+    filled = empty.replace("><", ">" + report.to_json().replace("<", "\\u003c") + "<")
+    page = (folder / "attention.html").read_text(encoding="utf-8")
+    (tmp_path / "attention.html").write_text(page.replace(empty, filled), encoding="utf-8")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/attention.html"
+        server.shutdown()
+
+
+def test_the_same_files_work_as_modules_from_a_server(open_page: Callable[..., Any], served: str) -> None:
+    page = open_page(f"{served}#view=head")
+    page.page.locator(".queries li").first.click()
+    assert page.hash()["pins"] == "0"
+    assert any(url.endswith("/matrix_view.js") for url in page.requests)
+
+
+@pytest.mark.parametrize("view", ["head", "matrix", "model"])
+def test_two_hundred_tokens_do_not_stutter(open_page: Callable[..., Any], long_address: str, view: str) -> None:
+    page = open_page(f"{long_address}#view={view}&layer=1")
+    middle = page.page.evaluate(
+        """async (view) => {
+          const frame = document.querySelector(".matrix");
+          const targets = view === "head" ? [...document.querySelectorAll(".queries li")]
+            : view === "model" ? [...document.querySelectorAll(".grid button")] : Array(60).fill(frame);
+          const box = frame?.getBoundingClientRect();
+          const times = [];
+          for (const [index, target] of targets.slice(0, 60).entries()) {
+            const [clientX, clientY] = [(box?.left ?? 0) + 150 + 2 * index, (box?.top ?? 0) + 150 + index];
+            const kind = {head: "pointerover", matrix: "pointermove", model: "pointerenter"}[view];
+            const start = performance.now();
+            target.dispatchEvent(new PointerEvent(kind, {bubbles: true, clientX, clientY}));
+            times.push(performance.now() - start);
+            await new Promise((done) => setTimeout(done));
+          }
+          return times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
+        }""",
+        view,
+    )
+    print(f"{view} view, 200 x 200 tokens: {middle:.1f} ms to follow the pointer (median)")
+    assert middle < 60  # a sixteenth of a second; on a calm machine a few milliseconds
