@@ -83,6 +83,7 @@ STATEMENTS = [
         "We watched the film.",
         "Wir haben uns den Film angesehen.",
     ),
+    (Clause(HE, V["watch.film"], accusative=IT["m"]), "He watches it.", "Er sieht ihn sich an."),
     (
         Clause(SHE, V["wait for"], "present", negation="not", oblique=FOR_BUS),
         "She does not wait for the bus.",

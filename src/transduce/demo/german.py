@@ -161,7 +161,7 @@ def _fields(tree: Clause, *, front: Slot, order: Order) -> list[Phrase]:
     if order == "command":
         return [Phrase("Sie"), *middle] if person_of(tree.subject) == 5 else middle
     subject = phrase(tree.subject, "nominative")
-    if tree.verb.german.reflexive and not isinstance(tree.subject, Pronoun):
+    if tree.verb.german.reflexive and not any(isinstance(n, Pronoun) for n in (tree.subject, tree.accusative)):
         return [middle[0], subject, *middle[1:]]  # heute freut sich der Mann
     return [subject, *middle]
 
@@ -171,11 +171,11 @@ def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
     dative = None if front == "dative" else tree.dative
     accusative = None if front == "accusative" else accusative
     early: list[Phrase] = []
-    if reflexive := tree.verb.german.reflexive:
-        early.append(Phrase(_REFLEXIVE[reflexive][person_of(tree.subject)]))
     if isinstance(accusative, Pronoun):
         early.append(phrase(accusative, "accusative"))
         accusative = None
+    if reflexive := tree.verb.german.reflexive:  # er sieht es sich an
+        early.append(Phrase(_REFLEXIVE[reflexive][person_of(tree.subject)]))
     if isinstance(dative, Pronoun):
         early.append(phrase(dative, "dative"))
         dative = None

@@ -15,6 +15,7 @@ from transduce.demo.tree import (
     ES,
     THEY,
     Clause,
+    Negation,
     Nominal,
     NounPhrase,
     Predicate,
@@ -141,7 +142,8 @@ def _reason(world: World, first: Clause, *, is_despite: bool) -> tuple[Clause, C
         wanted = [verb for verb in world.index.done_to[noun.key] if verb.key in _WANTED and verb is not first.verb]
         if wanted and chance.holds(0.6):
             first, pronoun = _taken_up(world, first)
-            return first, Clause(pronoun, chance.one(wanted), "past", accusative=thing)
+            negation: Negation = "not" if is_despite else ""
+            return first, Clause(pronoun, chance.one(wanted), "past", negation=negation, accusative=thing)
     first, pronoun = _taken_up(world, first)
     return first, feeling(world, pronoun, "past")
 

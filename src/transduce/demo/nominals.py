@@ -219,10 +219,10 @@ def referred(world: World, tree: Nominal) -> tuple[Nominal, Pronoun | None]:
         if world.chance.holds(0.5):
             return tree._replace(noun=world.lexicon.nouns[tree.noun.key + ".f"]), SHE
         return tree._replace(noun=tree.noun._replace(classes=classes - {"role"})), HE
+    if tree.noun.gender == "n" and not classes.isdisjoint({"person", "infant"}):
+        return tree, None  # das Mädchen: es or sie? Germans disagree
     if "she" in classes or "he" in classes:
         return tree, SHE if "she" in classes else HE
-    if "person" in classes or "infant" in classes:
-        return tree, None
     return tree, IT[tree.noun.gender]
 
 

@@ -68,7 +68,7 @@ def comparison(world: World) -> Sentence:
         if adjective.english_comparative and first.english != second.english and is_alike:
             break
     subject = _this(world, first)
-    than = NounPhrase(second)
+    than = _this(world, second)._replace(is_plural=False, owner=None)
     degree = "equal" if chance.holds(0.3) else "comparative"
     predicate = Predicate(adjective, "equal" if degree == "equal" else "comparative", than)
     return Sentence("statement", Clause(subject, world.lexicon.verbs["be"], predicate=predicate))
