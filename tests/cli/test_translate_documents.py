@@ -129,3 +129,15 @@ def test_what_cannot_be_meant_is_refused(
     result = transduce("translate", "no-model-is-loaded", *arguments)
     with pytest.raises(Exception, match=message):
         raise result.exception or AssertionError(result.output)
+
+
+def test_a_glossary_reaches_the_search(transduce: Command, small_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("it\tes\nrains\tgießt\n", encoding="utf-8")
+    (tmp_path / "x.tsv").write_text("it rains\t\n", encoding="utf-8")
+    command = ["translate", small_model, tmp_path / "x.tsv", "--threads", "1", "--glossary", tmp_path / "terms.tsv"]
+    enforced, preferred = transduce(*command), transduce(*command, "--terms", "preferred")
+    assert "got lost: it rains" in enforced.stderr  # this model has never seen a symbol, and the check tells
+    assert preferred.stdout == "it rains\tes regnet\n"
+    lines = transduce("translate", small_model, "--text", "it rains", *command[3:])
+    assert lines.exception is None
+    assert lines.stdout != "es regnet\n"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from transduce.decoding.config import DecodingConfig
-    from transduce.translator import Translation, Translator
+    from transduce.translator import Glossary, Translation, Translator
 
 
 def translate(
@@ -42,6 +42,13 @@ def translate(
     target_language: Annotated[
         str | None, typer.Option("--to", help="A document's target language; the model's unless given.")
     ] = None,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Terms and their translations, two columns in a .tsv, .csv or .jsonl file.")
+    ] = None,
+    terms: Annotated[
+        Literal["enforced", "preferred"],
+        typer.Option(help="Put the glossary's terms in as they are, or choose them where the search offers them."),
+    ] = "enforced",
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept alive; 1 is greedy.  [default: 4]")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="α of the length penalty.  [default: 0.6]")] = None,
     alternatives: Annotated[int | None, typer.Option(min=1, help="Outputs for each line, separated by tabs.")] = None,
@@ -87,22 +94,29 @@ def translate(
     else:
         _refuse_documents_only(request)
         _refuse_to_overwrite(output, force=force)
-    from transduce.translator import Translator
+    from transduce.translator import Glossary, Translator, read_glossary
 
+    wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = Translator.load(model, precision=precision, threads=threads)
     config = translator.configure(**{key: value for key, value in options.items() if value is not None})
     if request.documents:
-        fill_documents(translator, config, request, settings={"model": translator.fingerprint, **config.model_dump()})
+        fill_documents(translator, config, request, glossary=wanted)
         return
     if text is None and not files and sys.stdin.isatty() and output is None:
-        _converse(translator, config, is_json=json_output)
+        _converse(translator, config, glossary=wanted, is_json=json_output)
         return
     with _opened_output(output) as stream:
-        _translate_stream(translator, inputs, config, stream, is_json=json_output)
+        _translate_stream(translator, inputs, config, stream, glossary=wanted, is_json=json_output)
 
 
 def _translate_stream(
-    translator: "Translator", inputs: "Iterable[BinaryIO]", config: "DecodingConfig", stream: TextIO, *, is_json: bool
+    translator: "Translator",
+    inputs: "Iterable[BinaryIO]",
+    config: "DecodingConfig",
+    stream: TextIO,
+    *,
+    glossary: "Glossary",
+    is_json: bool,
 ) -> None:
     from contextlib import nullcontext
 
@@ -114,9 +128,10 @@ def _translate_stream(
     shows_bar = is_watched(sys.stderr) and not stream.isatty()
     watched: Any = terminal_progress() if shows_bar else nullcontext(Silent())
     warnings: list[str] = []
+    translations = translate_lines(translator, reader, config, glossary=glossary)
     try:
         with watched as progress, progress.stage("translating", unit="lines") as stage:
-            for number, translation in enumerate(translate_lines(translator, reader, config), start=1):
+            for number, translation in enumerate(translations, start=1):
                 stream.write(_line(translation, is_json=is_json) + "\n")
                 if translation.refusal:
                     warnings.append(f"line {number} is left empty: {translation.refusal}")
@@ -132,7 +147,7 @@ def _translate_stream(
             typer.echo(f"transduce: {warning}", err=True)
 
 
-def _converse(translator: "Translator", config: "DecodingConfig", *, is_json: bool) -> None:
+def _converse(translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", is_json: bool) -> None:
     languages = translator.languages
     typer.echo("Type a sentence and Enter; Ctrl-D ends.", err=True)
     try:
@@ -142,7 +157,7 @@ def _converse(translator: "Translator", config: "DecodingConfig", *, is_json: bo
             if not line:
                 break
             if line.strip():
-                translation = translator.translate_all([line.rstrip("\r\n")], config)[0]
+                translation = translator.translate_all([line.rstrip("\r\n")], config, glossary=glossary)[0]
                 typer.echo(f"{languages.target or 'target'} > ", nl=False, err=True)
                 typer.echo(_line(translation, is_json=is_json))
                 if translation.refusal:

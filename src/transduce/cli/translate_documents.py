@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from transduce.decoding.config import DecodingConfig
     from transduce.documents.filling import FillingReport
-    from transduce.translator import Translation, Translator
+    from transduce.translator import Glossary, Translation, Translator
 
 _LISTED = 20
 
@@ -70,7 +70,7 @@ def require_place(request: DocumentRequest) -> None:
 
 
 def fill_documents(
-    translator: "Translator", config: "DecodingConfig", request: DocumentRequest, *, settings: dict[str, Any]
+    translator: "Translator", config: "DecodingConfig", request: DocumentRequest, *, glossary: "Glossary"
 ) -> None:
     """Fill in every document, and report what was left."""
     from transduce.cli.terminal import is_watched, terminal_progress
@@ -81,8 +81,9 @@ def fill_documents(
     from transduce.progress import Silent
 
     def translate(texts: Sequence[str], first: int) -> "list[Translation]":
-        return translator.translate_all(texts, config, numbers=range(first, first + len(texts)))
+        return translator.translate_all(texts, config, numbers=range(first, first + len(texts)), glossary=glossary)
 
+    settings = {"model": translator.fingerprint, "glossary": (glossary.terms, glossary.mode), **config.model_dump()}
     known = translator.languages
     selection = Selection(request.languages[0] or known.source, request.languages[1] or known.target)
     for path, kind in request.documents:

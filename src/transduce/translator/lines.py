@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from transduce.decoding.config import DecodingConfig
+from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Translation
 from transduce.translator.translator import Translator
 
@@ -40,11 +41,17 @@ class LineReader:
                     yield line.decode("utf-8", "replace")
 
 
-def translate_lines(translator: Translator, lines: Iterable[str], config: DecodingConfig) -> Iterator[Translation]:
+def translate_lines(
+    translator: Translator,
+    lines: Iterable[str],
+    config: DecodingConfig,
+    *,
+    glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
+) -> Iterator[Translation]:
     """Yield the translation of every line, in order."""
     done = 0
     for window in windows(lines):
-        yield from translator.translate_all(window, config, numbers=range(done, done + len(window)))
+        yield from translator.translate_all(window, config, numbers=range(done, done + len(window)), glossary=glossary)
         done += len(window)
 
 

@@ -27,9 +27,10 @@ from transduce.inspection.pair import forced_pair, found_pair
 from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model_directory import WEIGHTS, Languages, ModelDirectory, find_model, load_model
-from transduce.text.placeholders import Protected, missing, protect, restore, surplus
+from transduce.text.placeholders import Protected, missing, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.text.tokenizer import EOS
+from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
 
 BATCH_TOKENS = 1024
@@ -95,15 +96,21 @@ class Translator:
     @overload
     def translate(self, text: Iterable[str], **options: Any) -> list[Translation]: ...  # noqa: ANN401
 
-    def translate(self, text: str | Iterable[str], **options: Any) -> Translation | list[Translation]:
+    def translate(
+        self,
+        text: str | Iterable[str],
+        *,
+        glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
+        **options: Any,
+    ) -> Translation | list[Translation]:
         """Translate a text, or each of several; `options` are those of `DecodingConfig`, such as beam=4.
 
         Each may be a paragraph: its sentences are translated one by one and put together again.
         """
         config = self.configure(**options)
         if isinstance(text, str):
-            return self.translate_all([text], config)[0]
-        return self.translate_all(list(text), config)
+            return self.translate_all([text], config, glossary=glossary)[0]
+        return self.translate_all(list(text), config, glossary=glossary)
 
     def configure(self, **options: Any) -> DecodingConfig:  # noqa: ANN401
         """Return the model's own settings of the search with `options` laid over them."""
@@ -122,15 +129,16 @@ class Translator:
         *,
         numbers: Sequence[int] | None = None,
         prefixes: Sequence[str] | None = None,
+        glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
     ) -> list[Translation]:
         """Translate texts under one configuration; `numbers` key the random draws, `prefixes` force beginnings.
 
-        A prefix is forced on the first sentence of its text.
+        A prefix is forced on the first sentence of its text. Terms of the `glossary` are enforced or preferred.
         """
         refusals = [self._refusal(text) for text in texts]
         parts = [[] if refusal else self._parts(text) for text, refusal in zip(texts, refusals, strict=True)]
         sentences = [
-            _Sentence(text, place, *self._encode(part))
+            _Sentence(text, place, *self._encode(part, glossary))
             for text, own in enumerate(parts)
             for place, (part, is_sentence) in enumerate(own)
             if is_sentence
@@ -141,11 +149,13 @@ class Translator:
             hypotheses = search(
                 self.stepper,
                 source_BS,
-                config,
+                config if glossary.mode == "enforced" else _with_all_alternatives(config),
                 numbers=[(numbers[s.text] if numbers else s.text) * 1_000_003 + s.place for s in batch],
                 prefixes=self._forced(batch, sentences, prefixes),
             )
-            found.update({(s.text, s.place): own for s, own in zip(batch, hypotheses, strict=True)})
+            for sentence, own in zip(batch, hypotheses, strict=True):
+                preferred = glossary.prefer(own, sentence.protected.text, decode=self.tokenizer.decode)
+                found[sentence.text, sentence.place] = preferred[: config.alternatives]
         by_place = {(sentence.text, sentence.place): sentence for sentence in sentences}
         return [
             Translation.refused(text, refusal)
@@ -249,8 +259,12 @@ class Translator:
     def _length(self, text: str) -> int:
         return len(self._encode(text)[1])
 
-    def _encode(self, text: str) -> tuple[Protected, tuple[int, ...]]:
-        protected = protect(text)
+    def _encode(
+        self,
+        text: str,
+        glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
+    ) -> tuple[Protected, tuple[int, ...]]:
+        protected = glossary.protect(text)
         return protected, (*self.tokenizer.encode(protected.text), EOS)
 
     def _batches(self, sentences: Sequence[_Sentence]) -> Iterator[list[_Sentence]]:
@@ -310,3 +324,8 @@ class Translator:
             missing=tuple(lost for protected, output in best for lost in missing(protected, output)),
             surplus=tuple(extra for protected, output in best for extra in surplus(protected, output)),
         )
+
+
+def _with_all_alternatives(config: DecodingConfig) -> DecodingConfig:
+    """Return settings under which a search gives every hypothesis that it ends with, to choose among."""
+    return config if config.sample else config.model_copy(update={"alternatives": config.beam})

@@ -1,0 +1,75 @@
+"""Glossaries: which terms are found, what becomes of them, and how a search's outputs are chosen among."""
+
+from pathlib import Path
+
+import pytest
+
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.errors import DataError
+from transduce.text.placeholders import RESERVED, missing, restore
+from transduce.translator import Glossary, read_glossary
+from transduce.translator.terminology import appearing
+
+TERMS = (("dog", "Köter"), ("hot dog", "Würstchen"), ("C++", "C++"), ("犬", "dog"))
+
+
+def test_whole_words_are_found_whatever_their_case_and_longer_terms_first() -> None:
+    glossary = Glossary(TERMS)
+    assert glossary.wanted("Dog, a hot  dog, dogs, hotdog, C++! C++") == ["Köter", "Würstchen", "C++", "C++"]
+    assert glossary.wanted("子犬です") == ["dog"]
+    assert Glossary(()).wanted("dog") == []
+
+
+def test_enforced_terms_are_symbols_that_come_back_translated() -> None:
+    protected = Glossary(TERMS).protect("The dog saw %s and a dog at {x}")
+    assert restore(protected.text, protected.originals) == "The Köter saw %s and a Köter at {x}"
+    assert protected.originals == ("%s", "{x}", "Köter")
+    assert missing(protected, protected.text.replace(RESERVED[2], "", 1)) == ("Köter",)
+
+
+def test_preferred_terms_leave_the_text_alone() -> None:
+    assert Glossary(TERMS, "preferred").protect("a dog").text == "a dog"
+
+
+def test_terms_beyond_the_last_symbol_stay_text() -> None:
+    glossary = Glossary(tuple((f"word{n}", f"Wort{n}") for n in range(20)))
+    protected = glossary.protect(" ".join(f"word{n}" for n in range(20)))
+    assert len(protected.originals) == len(RESERVED)
+    assert protected.text.split()[16:] == ["word16", "word17", "word18", "word19"]
+
+
+def test_preferred_terms_choose_among_hypotheses_and_scores_decide_between_equals() -> None:
+    texts: dict[tuple[int, ...], str] = {(1,): "der Hund", (2,): "der Köter", (3,): "ein Köter", (4,): "Köter Köter"}
+    hypotheses = [Hypothesis(tokens, -1.0, -float(rank), is_finished=True) for rank, tokens in enumerate(texts)]
+
+    def order(text: str, glossary: Glossary) -> list[int]:
+        return [own.tokens[0] for own in glossary.prefer(hypotheses, text, decode=lambda ids: texts[tuple(ids)])]
+
+    assert order("the dog", Glossary(TERMS, "preferred")) == [2, 3, 4, 1]
+    assert order("dog dog", Glossary(TERMS, "preferred")) == [4, 2, 3, 1]
+    assert order("the cat", Glossary(TERMS, "preferred")) == [1, 2, 3, 4]
+    assert order("the dog", Glossary(TERMS)) == [1, 2, 3, 4]
+
+
+def test_appearing_counts_each_wanted_term_as_often_as_it_is_there() -> None:
+    assert appearing(["Köter", "Köter", "C++"], "KÖTER, Köterin") == 1
+    assert appearing(["Köter"], "Köter Köter") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("dog\tHund\nDog\tKöter\n", r"x\.tsv:2: 'Dog' is to become 'Köter' here and 'Hund' before"),
+        ("dog\t\n", r"x\.tsv:1: a term or its translation is missing"),
+        ("\n", "holds no terms"),
+    ],
+)
+def test_what_is_wrong_with_a_glossary_is_told(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "x.tsv").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_glossary(tmp_path / "x.tsv")
+
+
+def test_a_glossary_is_read_from_a_table(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("dog\tHund\n\nhot  dog\tWürstchen\n", encoding="utf-8")
+    assert read_glossary(tmp_path / "x.tsv").terms == (("dog", "Hund"), ("hot dog", "Würstchen"))
