@@ -10,6 +10,7 @@ from transduce.cli.compare import compare
 from transduce.cli.demo import demo
 from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
+from transduce.cli.export import export
 from transduce.cli.likelihood import likelihood
 from transduce.cli.serve import serve
 from transduce.cli.settings import settings
@@ -49,6 +50,7 @@ app.command()(evaluate)
 app.command()(compare)
 app.command()(likelihood)
 app.command()(attention)
+app.command()(export)
 app.command()(serve)
 app.command()(settings)
 app.command()(describe)

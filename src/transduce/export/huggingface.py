@@ -1,0 +1,195 @@
+"""A Marian directory that Hugging Face's `MarianMTModel` loads: the same network under other names.
+
+Two things differ there. Positions have all sines first and all cosines after them, where the paper interleaves the two:
+the model's dimensions are therefore permuted, consistently in every weight, which changes no output. And layer
+normalisation's epsilon is fixed at 1e-5, where ours, as the authors' code's, is 1e-6: this remains, and moves logits a
+little. What that network cannot do at all (other positions, pre-norm, widths of heads) is refused.
+
+The tokenizer there normalises punctuation in Moses' way before cutting, and knows nothing of placeholders.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from transduce.errors import ModelError
+from transduce.files import directory_written_atomically
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import START_ID
+from transduce.model_directory import ModelDirectory
+from transduce.text.tokenizer import EOS, PAD, UNK
+
+LONGEST = 1024
+"""Positions that the directory promises; they are computed there, too."""
+_ATTENTION = {"W_Q": "q_proj", "W_K": "k_proj", "W_V": "v_proj", "W_O": "out_proj"}
+_SUBLAYERS = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
+_NORMS = {
+    "self_attention_residual.norm": "self_attn_layer_norm",
+    "cross_attention_residual.norm": "encoder_attn_layer_norm",
+    "feed_forward_residual.norm": "final_layer_norm",
+}
+_WRITES_MODEL_WIDTH = ("W_O", "W_2")
+
+
+def export_huggingface(model: ModelDirectory, folder: Path) -> None:
+    """Write a Marian directory at `folder`, which must not exist."""
+    if folder.exists():
+        raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
+    config = model.description.architecture
+    _require_marian(config)
+    with directory_written_atomically(folder) as beside:
+        save_file(marian_weights(model.parameters, config), beside / "model.safetensors", metadata={"format": "pt"})
+        _write_json(beside / "config.json", marian_config(config))
+        _write_json(beside / "generation_config.json", _generation(model))
+        content = model.tokenizer.to_bytes()
+        for name in ("source.spm", "target.spm"):
+            (beside / name).write_bytes(content)
+        _write_json(beside / "vocab.json", _vocabulary(content))
+        _write_json(beside / "tokenizer_config.json", _tokenizer(model))
+        (beside / "README.md").write_text(_card(model), encoding="utf-8")
+
+
+def marian_weights(parameters: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """Return the weights under Marian's names, the model's dimensions in Marian's order; absent biases are zero."""
+    order = torch.cat([torch.arange(0, config.d_model, 2), torch.arange(1, config.d_model, 2)])
+    weights = {
+        "model.shared.weight": parameters["embeddings.source_VD"][:, order].contiguous(),
+        "final_logits_bias": torch.zeros(1, config.vocabulary_size),
+    }
+    for name, tensor in parameters.items():
+        if name.startswith(("encoder.layers.", "decoder.layers.")):
+            weights[f"model.{_marian_name(name)}"] = _permuted(name, tensor, order)
+    for name, tensor in list(weights.items()):
+        bias = f"{name.removesuffix('.weight')}.bias"
+        if name.endswith("_proj.weight") and bias not in weights:
+            weights[bias] = torch.zeros(tensor.size(0))
+    return weights
+
+
+def marian_config(config: ModelConfig) -> dict[str, Any]:
+    """Return config.json."""
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "vocab_size": config.vocabulary_size,
+        "decoder_vocab_size": config.vocabulary_size,
+        "share_encoder_decoder_embeddings": True,
+        "tie_word_embeddings": True,
+        "d_model": config.d_model,
+        "encoder_layers": config.encoder_depth,
+        "decoder_layers": config.decoder_depth,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "activation_function": config.activation,
+        "scale_embedding": True,
+        "static_position_embeddings": True,
+        "max_position_embeddings": LONGEST,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "activation_dropout": config.feed_forward_dropout,
+        **_special_ids(),
+        "dtype": "float32",
+    }
+
+
+def _permuted(name: str, tensor: Tensor, order: Tensor) -> Tensor:
+    """Return a weight with its sides of the model's width in the new order: what it writes, what it reads, or both."""
+    part = name.split(".")[-2]
+    if part == "norm" or part in _WRITES_MODEL_WIDTH:
+        return tensor[order].contiguous()
+    return tensor[:, order].contiguous() if tensor.dim() == 2 else tensor.contiguous().clone()
+
+
+def _marian_name(name: str) -> str:
+    stack, layers, number, *rest, kind = name.split(".")
+    inner = ".".join(rest)
+    if inner in _NORMS:
+        marian = _NORMS[inner]
+    elif rest[0] == "feed_forward":
+        marian = {"W_1": "fc1", "W_2": "fc2"}[rest[1]]
+    else:
+        marian = f"{_SUBLAYERS[rest[0]]}.{_ATTENTION[rest[1]]}"
+    return f"{stack}.{layers}.{number}.{marian}.{kind}"
+
+
+def _require_marian(config: ModelConfig) -> None:
+    plain = config.d_model // config.heads
+    faults = {
+        f"positions = {config.positions!r} (sinusoidal)": config.positions != "sinusoidal",
+        f"norm = {config.norm!r} (post)": config.norm != "post",
+        f"scores = {config.scores!r} (scaled)": config.scores != "scaled",
+        f"tied = {config.tied!r} (all)": config.tied != "all",
+        f"d_k, d_v = {config.query_width}, {config.value_width} ({plain})": {config.query_width, config.value_width}
+        != {plain},
+    }
+    found = [what for what, is_fault in faults.items() if is_fault]
+    if found:
+        raise ModelError(
+            f"Marian has no place for this model's {'; '.join(found)}: in brackets what it would have to be. "
+            "Export another model."
+        )
+
+
+def _special_ids() -> dict[str, int]:
+    return {
+        "pad_token_id": PAD,
+        "bos_token_id": START_ID,
+        "eos_token_id": EOS,
+        "forced_eos_token_id": EOS,
+        "decoder_start_token_id": START_ID,
+    }
+
+
+def _generation(model: ModelDirectory) -> dict[str, Any]:
+    decoding = model.description.decoding
+    return {
+        **_special_ids(),
+        "num_beams": decoding.get("beam", 4),
+        "length_penalty": 1.0,  # there a power of the length, which the paper's penalty is not
+        "max_length": 512,
+        "bad_words_ids": [[PAD], [UNK], [START_ID]],
+    }
+
+
+def _vocabulary(content: bytes) -> dict[str, int]:
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+    return {processor.id_to_piece(number): number for number in range(processor.get_piece_size())}
+
+
+def _tokenizer(model: ModelDirectory) -> dict[str, Any]:
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.tokenizer.to_bytes())
+    languages = model.description.languages
+    return {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": languages.source,
+        "target_lang": languages.target,
+        "model_max_length": model.description.longest_sentence or LONGEST,
+        "separate_vocabs": False,
+        "unk_token": processor.id_to_piece(UNK),
+        "eos_token": processor.id_to_piece(EOS),
+        "pad_token": processor.id_to_piece(PAD),
+    }
+
+
+def _card(model: ModelDirectory) -> str:
+    languages = model.description.languages
+    return (
+        f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
+        "A Marian directory: `MarianMTModel.from_pretrained` and `MarianTokenizer.from_pretrained` load it.\n\n"
+        "It differs from the model that it was made of in three ways. Layer normalisation's epsilon is 1e-5 there and "
+        "was 1e-6. The search's length penalty is another formula there, so outputs can differ in length. The "
+        "tokenizer there normalises punctuation first and leaves placeholders (`%s`, tags, addresses) to the "
+        "model as text.\n"
+    )
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

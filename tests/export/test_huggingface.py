@@ -1,0 +1,164 @@
+"""The Marian directory: another network's arithmetic, written out here, gives our logits; transformers loads it."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn import functional
+
+from transduce.errors import ModelError
+from transduce.export.huggingface import export_huggingface
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
+from transduce.text.tokenizer import EOS, Tokenizer
+
+LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier", "zwei große Bären"] * 3
+SENTENCES = [" ".join(LINES[(7 * n + k) % 5] for k in range(1 + n % 3)) for n in range(100)]
+
+
+def make(folder: Path, **options: object) -> ModelDirectory:
+    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    sizes = {"d_model": 22, "heads": 11, "d_ff": 13, "encoder_layers": 2, "decoder_layers": 3, "dropout": 0.1}
+    config = ModelConfig.model_validate({"vocabulary_size": tokenizer.vocabulary_size, **sizes, **options})
+    torch.manual_seed(5)
+    model = Transformer(config)
+    for parameter in model.parameters():  # norms start as the identity, which would hide a wrong order
+        if parameter.dim() == 1:
+            torch.nn.init.normal_(parameter, mean=1.0, std=0.3)
+    description = Description(architecture=config, languages=Languages(source="en", target="de"), longest_sentence=99)
+    save_model(folder, description, dict(model.named_parameters()), tokenizer=tokenizer, card="")
+    return load_model(folder)
+
+
+def our_logits(model: ModelDirectory, source_BS: Tensor, target_BT: Tensor) -> Tensor:
+    network = model.transformer()
+    with torch.no_grad():
+        logits: Tensor = network(source_BS, target_BT) @ network.output_matrix_VD.T
+    return logits
+
+
+class Marian:
+    """Marian's network as its documentation has it, one sentence at a time, from the exported files alone."""
+
+    def __init__(self, folder: Path, *, epsilon: float) -> None:
+        self.weights = load_file(folder / "model.safetensors")
+        self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        self.epsilon = epsilon
+
+    def logits(self, source_S: Tensor, target_T: Tensor) -> Tensor:
+        start = torch.tensor([self.config["decoder_start_token_id"]])
+        x, memory = self.embed(torch.cat([start, target_T[:-1]])), self.embed(source_S)
+        for number in range(self.config["encoder_layers"]):
+            name = f"model.encoder.layers.{number}"
+            memory = self.norm(
+                memory + self.attend(f"{name}.self_attn", memory, memory), f"{name}.self_attn_layer_norm"
+            )
+            memory = self.norm(memory + self.feed(name, memory), f"{name}.final_layer_norm")
+        for number in range(self.config["decoder_layers"]):
+            name = f"model.decoder.layers.{number}"
+            own = self.attend(f"{name}.self_attn", x, x, is_causal=True)
+            x = self.norm(x + own, f"{name}.self_attn_layer_norm")
+            x = self.norm(x + self.attend(f"{name}.encoder_attn", x, memory), f"{name}.encoder_attn_layer_norm")
+            x = self.norm(x + self.feed(name, x), f"{name}.final_layer_norm")
+        return x @ self.weights["model.shared.weight"].T + self.weights["final_logits_bias"][0]
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        width = self.config["d_model"]
+        angles = [[p / 10000 ** (2 * i / width) for i in range(width // 2)] for p in range(len(tokens))]
+        positions = torch.tensor([[*map(math.sin, row), *map(math.cos, row)] for row in angles])
+        return self.weights["model.shared.weight"][tokens] * math.sqrt(width) + positions
+
+    def linear(self, name: str, x: Tensor) -> Tensor:
+        return functional.linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        width = (self.config["d_model"],)
+        return functional.layer_norm(
+            x, width, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"], eps=self.epsilon
+        )
+
+    def feed(self, name: str, x: Tensor) -> Tensor:
+        return self.linear(f"{name}.fc2", self.linear(f"{name}.fc1", x).relu())
+
+    def attend(self, name: str, x: Tensor, memory: Tensor, *, is_causal: bool = False) -> Tensor:
+        heads = self.config["encoder_attention_heads"]
+        query, key, value = (
+            self.linear(f"{name}.{side}_proj", given).unflatten(-1, (heads, -1)).transpose(0, 1)
+            for side, given in (("q", x), ("k", memory), ("v", memory))
+        )
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
+        return self.linear(f"{name}.out_proj", mixed.transpose(0, 1).flatten(start_dim=1))
+
+
+@pytest.mark.parametrize("options", [{}, {"attention_bias": True}])
+def test_the_exported_network_gives_our_logits(tmp_path: Path, options: dict[str, object]) -> None:
+    model = make(tmp_path / "model", **options)
+    export_huggingface(model, tmp_path / "marian")
+    with torch.no_grad():
+        for source, target in pairwise(SENTENCES[:21]):
+            source_S, target_T = (torch.tensor([*model.tokenizer.encode(text), EOS]) for text in (source, target))
+            ours = our_logits(model, source_S[None], target_T[None])[0]
+            equal = Marian(tmp_path / "marian", epsilon=1e-6).logits(source_S, target_T)
+            torch.testing.assert_close(equal, ours, atol=2e-5, rtol=1e-4)
+            theirs = Marian(tmp_path / "marian", epsilon=1e-5).logits(source_S, target_T)
+            assert not torch.equal(theirs, equal)
+            torch.testing.assert_close(theirs, ours, atol=2e-3, rtol=1e-3)
+
+
+def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed; it is no dependency")
+    model = make(tmp_path / "model")
+    export_huggingface(model, tmp_path / "marian")
+    network, report = transformers.MarianMTModel.from_pretrained(tmp_path / "marian", output_loading_info=True)
+    assert not report["unexpected_keys"]
+    assert all("embed_positions" in name for name in report["missing_keys"])
+    tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "marian")
+    network.eval()
+    worst = {1e-5: 0.0, 1e-6: 0.0}
+    for epsilon in worst:
+        for module in network.modules():
+            if isinstance(module, torch.nn.LayerNorm):
+                assert epsilon != 1e-5 or module.eps == 1e-5
+                module.eps = epsilon
+        for source, target in zip(SENTENCES, SENTENCES[1:] + SENTENCES[:1], strict=True):
+            source_S, target_T = (torch.tensor([*model.tokenizer.encode(text), EOS]) for text in (source, target))
+            assert tokenizer(source)["input_ids"] == source_S.tolist()
+            with torch.no_grad():
+                start = torch.tensor([network.config.decoder_start_token_id])
+                theirs = network(
+                    input_ids=source_S[None], decoder_input_ids=torch.cat([start, target_T[:-1]])[None]
+                ).logits
+            difference = (theirs - our_logits(model, source_S[None], target_T[None])).abs().max().item()
+            worst[epsilon] = max(worst[epsilon], difference)
+    print(f"largest difference of a logit: {worst}")
+    assert worst[1e-6] < 2e-5
+    assert worst[1e-5] < 2e-3
+    generated = network.generate(**tokenizer(SENTENCES[:3], return_tensors="pt", padding=True), max_length=9)
+    assert all("<" not in text for text in tokenizer.batch_decode(generated, skip_special_tokens=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"positions": "learned"}, r"positions = 'learned' \(sinusoidal\)"),
+        ({"positions": "concatenated"}, "positions = 'concatenated'"),
+        ({"norm": "pre"}, r"norm = 'pre' \(post\)"),
+        ({"tied": "none"}, "tied = 'none'"),
+        ({"d_k": 3}, r"d_k, d_v = 3, 2 \(2\)"),
+    ],
+)
+def test_what_marian_cannot_do_is_refused_by_name(tmp_path: Path, options: dict[str, object], what: str) -> None:
+    with pytest.raises(ModelError, match=what):
+        export_huggingface(make(tmp_path / "model", **options), tmp_path / "marian")
+    assert not (tmp_path / "marian").exists()
+
+
+def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="exists already"):
+        export_huggingface(make(tmp_path / "model"), tmp_path / "model")
