@@ -167,31 +167,19 @@ def _fields(tree: Clause, *, front: Slot, order: Order) -> list[Phrase]:
 
 
 def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
-    accusative, negation, predicate = _negated(tree)
+    """Return the fields between finite verb and end, the subject apart.
+
+    Pronouns and names come first, then a definite dative, time, an indefinite dative, manner and place, and what
+    belongs to the verb; a definite accusative precedes manner and place, and with nicht, nie, schon or gern also time.
+    """
+    accusative, negation, said = _negated(tree)
     dative = None if front == "dative" else tree.dative
     accusative = None if front == "accusative" else accusative
-    early: list[Phrase] = []
-    if isinstance(accusative, Pronoun):
-        early.append(phrase(accusative, "accusative"))
+    early = _early(tree, accusative, dative, is_command=is_command)
+    if isinstance(accusative, Pronoun | Name):
         accusative = None
-    if reflexive := tree.verb.german.reflexive:  # er sieht es sich an
-        early.append(Phrase(_REFLEXIVE[reflexive][person_of(tree.subject)]))
-    if isinstance(dative, Pronoun):
-        early.append(phrase(dative, "dative"))
-        dative = None
-    if isinstance(dative, Name):
-        early.append(phrase(dative, "dative"))
-        dative = None
-    if isinstance(accusative, Name):
-        early.append(phrase(accusative, "accusative"))
-        accusative = None
-    if is_command:
-        early.append(Phrase("bitte"))
-    if dative is not None and _is_definite(dative):
-        early.append(phrase(dative, "dative"))
-        dative = None
-    dative_field = [] if dative is None else [phrase(dative, "dative")]
-    accusative_field = [] if accusative is None else [phrase(accusative, "accusative")]
+    datives = [] if dative is None or _is_definite(dative) else [phrase(dative, "dative")]
+    accusatives = [] if accusative is None else [phrase(accusative, "accusative")]
     times = _times(tree, front=front)
     late = [Phrase(word) for word in (*negation, "gern" if tree.modal is LIKE_TO else "") if word]
     if tree.frequency is not None:
@@ -199,15 +187,31 @@ def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
     manner = [] if tree.manner is None else [Phrase(tree.manner.german)]
     if tree.verb.possible_places and tree.place is not None and front != "place":
         manner.append(_slot(tree, "place"))  # where it happens, not where it goes: im Garten ein Buch lesen
-    if late and _is_definite(accusative):
-        objects = [*dative_field, *accusative_field, *times, *late, *manner]
+    if not _is_definite(accusative):
+        objects = [*times, *datives, *late, *manner, *accusatives]
     elif late:
-        objects = [*dative_field, *times, *late, *manner, *accusative_field]
-    elif _is_definite(accusative):
-        objects = [*times, *dative_field, *accusative_field, *manner]
+        objects = [*accusatives, *times, *late, *manner]
     else:
-        objects = [*times, *dative_field, *manner, *accusative_field]
-    return [*early, *objects, *_closing(tree, predicate, front=front)]
+        objects = [*times, *datives, *accusatives, *manner]
+    return [*early, *objects, *_closing(tree, said, front=front)]
+
+
+def _early(tree: Clause, accusative: Nominal | None, dative: Nominal | None, *, is_command: bool) -> list[Phrase]:
+    """Return pronouns, names, bitte and a definite dative, which come before everything else."""
+    early: list[Phrase] = []
+    if isinstance(accusative, Pronoun):
+        early.append(phrase(accusative, "accusative"))
+    if reflexive := tree.verb.german.reflexive:  # er sieht es sich an
+        early.append(Phrase(_REFLEXIVE[reflexive][person_of(tree.subject)]))
+    if isinstance(dative, Pronoun | Name):
+        early.append(phrase(dative, "dative"))
+    if isinstance(accusative, Name):
+        early.append(phrase(accusative, "accusative"))
+    if is_command:
+        early.append(Phrase("bitte"))
+    if isinstance(dative, NounPhrase) and _is_definite(dative):
+        early.append(phrase(dative, "dative"))
+    return early
 
 
 def _times(tree: Clause, *, front: Slot) -> list[Phrase]:

@@ -216,7 +216,7 @@ def _noun(entry: Entry, wider: dict[str, tuple[str, ...]]) -> Noun:
         raise entry.fault(f"the gender is {gender!r}; it must be m, f or n.")
     if bool(plural) != bool(entry.english_forms):
         raise entry.fault("a plural must be given in both languages or in neither.")
-    if gender != "f" and not genitive and "language" not in entry.flags and entry.key != "tennis":
+    if gender != "f" and not genitive:
         raise entry.fault("a masculine or neuter noun needs its genitive.")
     classes = {entry.key, *entry.flags}
     while more := {w for c in classes for w in wider.get(c, ())} - classes:
