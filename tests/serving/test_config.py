@@ -8,7 +8,7 @@ import pytest
 
 from transduce.cli.serve import serve
 from transduce.errors import ConfigError
-from transduce.serving.config import ServingConfig, gather_options, is_loopback
+from transduce.serving.config import ServingConfig, gather_options, is_loopback, read_options
 
 
 def options(
@@ -68,3 +68,15 @@ def test_faults_name_the_option() -> None:
     for origin in ("*", "cms.example.org", "https://cms.example.org/"):
         with pytest.raises(ConfigError, match=r"is no origin\. Write scheme and name alone"):
             options(allowed_origin=[origin])
+
+
+def test_a_file_of_options_is_read_or_refused(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text("port = 9", encoding="utf-8")
+    assert read_options(file) == {"port": 9}
+    for content, fault in ((b"port = ", r"serve\.toml is not valid TOML: .*line 1"), (b"\xff", "is no UTF-8 text")):
+        file.write_bytes(content)
+        with pytest.raises(ConfigError, match=fault):
+            read_options(file)
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        read_options(tmp_path / "none.toml")

@@ -63,6 +63,10 @@ def test_a_year(model: Path, tmp_path: Path, run_server: Callable[..., Any], mak
         look_at_options(client)
         look_at_the_proxy(client)
         before = client.post("/translate", json=BODY).json()["translatedText"]
+        if sys.platform == "linux":
+            mapped = Path(f"/proc/{server.process.pid}/maps").read_text(encoding="utf-8")
+            assert "libtorch" not in mapped, "only the child loads torch"
+            assert "libtorch" in Path(f"/proc/{server.child()}/maps").read_text(encoding="utf-8")
 
         (tmp_path / "keys").write_text(NEW, encoding="utf-8")
         make_model(own, seed=11)
@@ -170,7 +174,7 @@ def test_without_the_extra_the_command_says_how_to_get_it(tmp_path: Path) -> Non
     [
         (["x/none"], "There is no model at x/none"),
         (["m", "--host", "0.0.0.0"], "lets other machines connect, but there are no keys"),
-        (["m", "--config", "none.toml"], "There is no file none.toml to read options from"),
+        (["m", "--config", "none.toml"], "The options file none.toml cannot be read"),
         (["m", "--api-key-file", "none"], "The key file none cannot be read"),
         ([], "models: Field required"),
     ],

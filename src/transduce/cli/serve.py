@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -57,22 +57,14 @@ def serve(
     given = {**locals(), "allow_anonymous": allow_anonymous or None, "models": models or None}
     flags = {name: value for name, value in given.items() if value not in (None, []) and name != "config"}
     _require_extra()
-    options = _options(config, flags)
+    from transduce.serving.config import gather_options, read_options
     from transduce.serving.server import serve as run_server
 
-    run_server(options, announce=lambda address: typer.echo(f"serving on {address} (Ctrl-C stops)"))
-
-
-def _options(config: Path | None, flags: dict[str, Any]) -> Any:  # noqa: ANN401 - a ServingConfig
-    from transduce.errors import ConfigError
-    from transduce.experiment import read_toml
-    from transduce.serving.config import gather_options
-
-    if config is not None and not config.is_file():
-        raise ConfigError(f"There is no file {config} to read options from.")
-    file = read_toml(config) if config is not None else {}
-    options = gather_options(file=file, environment=os.environ, flags=flags)
-    return options
+    file = read_options(config) if config is not None else {}
+    run_server(
+        gather_options(file=file, environment=os.environ, flags=flags),
+        announce=lambda address: typer.echo(f"serving on {address} (Ctrl-C stops)"),
+    )
 
 
 def _require_extra() -> None:

@@ -5,6 +5,7 @@ The defaults are safe: only this machine can connect, and everything that a requ
 
 import difflib
 import ipaddress
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -96,6 +97,18 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """Read a TOML file of options. `experiment` could, but it would load torch into the serving process."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as fault:
+        raise ConfigError(f"The options file {path} cannot be read: {fault.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"The options file {path} is no UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as fault:
+        raise ConfigError(f"{path} is not valid TOML: {fault}.") from None
 
 
 def gather_options(

@@ -257,7 +257,7 @@ class Dispatcher:
     async def _start_child(self) -> Child:
         child = await Child.start(self._order)
         try:
-            self.tokenizers = {
+            child.tokenizers = {
                 name: Tokenizer.from_bytes(Path(model["tokenizer"]).read_bytes(), name=model["tokenizer"])
                 for name, model in child.models.items()
             }
@@ -268,7 +268,7 @@ class Dispatcher:
 
     def _adopt(self, child: Child) -> None:
         self._child = child
-        self.models = child.models
+        self.models, self.tokenizers = child.models, child.tokenizers
         self._metrics.child_is_up.set(1)
         self._metrics.child_bytes.set(child.resident_bytes or 0)
         self._keep(self._watch(child))

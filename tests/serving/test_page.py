@@ -1,0 +1,102 @@
+"""The page in a real browser: it translates once typing pauses, gives up older requests, and opens attention."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from transduce.translator import Translator
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+TEXT = "the dog's <b>cat</b> & \"runs\" ' here"
+
+
+@pytest.fixture
+def browser(tool: Callable[[str], str]) -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=tool("chromium"), args=FLAGS)
+        yield opened
+        opened.close()
+
+
+def watched(browser: Any, address: str) -> tuple[Any, list[Any], list[str]]:  # noqa: ANN401
+    """Open a page and note what it asks for and complains about."""
+    page = browser.new_page()
+    requests: list[Any] = []
+    complaints: list[str] = []
+    page.context.on("request", lambda request: requests.append(request))
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda fault: complaints.append(str(fault)))
+    page.goto(address)
+    page.wait_for_selector("#target option", state="attached")
+    return page, requests, complaints
+
+
+def test_typing_translates_and_attention_opens(server: Any, browser: Any, translator: Translator) -> None:  # noqa: ANN401
+    page, requests, complaints = watched(browser, server.address)
+    page.locator("#text").press_sequentially(TEXT, delay=5)
+    page.wait_for_selector("#copy:not([disabled])")
+    best = translator.translate(TEXT, beam=3, alternatives=3)
+    assert page.locator("#best").text_content() == best.text
+    asked = [own for own in requests if own.url.endswith("/v1/translate")]
+    assert len(asked) == 1, "one request after the pause, not one for each key"
+    shown = page.locator("#alternatives li bdi").all_text_contents()
+    assert shown == [own.text for own in best.alternatives]
+    scores = [float(score) for score in page.locator("#alternatives .score").all_text_contents()]
+    assert scores == pytest.approx([own.score for own in best.alternatives], abs=2e-3)
+
+    words = shlex.split(page.locator("#curl").text_content().replace("\\\n", " "))
+    assert words[:2] == ["curl", f"{server.address}/v1/translate"]
+    assert json.loads(words[words.index("-d") + 1]) == asked[0].post_data_json, "the command asks for the same"
+
+    with page.context.expect_page() as opening:
+        page.get_by_role("button", name="Look at attention").click()
+    attention = opening.value
+    attention.wait_for_load_state()
+    assert attention.title().startswith("Attention")
+    assert "the dog" in attention.locator("body").inner_text()
+    assert complaints == []
+    assert {own.url.split("/")[2] for own in requests if own.url.startswith("http")} == {server.address.split("/")[2]}
+
+
+def test_an_older_request_is_given_up(server: Any, browser: Any) -> None:  # noqa: ANN401
+    page, requests, _ = watched(browser, server.address)
+    held: list[Any] = []
+    page.route("**/v1/translate", lambda route: held.append(route) if not held else route.continue_())
+    failed: list[Any] = []
+    page.on("requestfailed", lambda request: failed.append(request))
+    page.locator("#text").fill("the dog")
+    while not held:
+        page.wait_for_timeout(20)
+    page.locator("#text").fill("a cat")
+    page.wait_for_selector("#copy:not([disabled])")
+    assert [own.post_data_json["text"] for own in failed] == ["the dog"]
+    assert [own.post_data_json["text"] for own in requests if own.url.endswith("/v1/translate")] == ["the dog", "a cat"]
+
+
+def test_a_key_is_asked_for_and_used(locked_server: Any, browser: Any, key: str) -> None:  # noqa: ANN401
+    page, _, _ = watched(browser, locked_server.address)
+    page.locator("#text").fill("the dog")
+    page.wait_for_selector("#status.fault")
+    assert "needs a key" in page.locator("#status").text_content()
+    page.locator("#key").fill(key)
+    page.wait_for_selector("#copy:not([disabled])")
+    assert key not in page.locator("#curl").text_content(), "a key is nothing to paste into a terminal's history"
+    with page.context.expect_page() as opening:
+        page.get_by_role("button", name="Look at attention").click()
+    opening.value.wait_for_load_state()
+    assert "the dog" in opening.value.locator("body").inner_text()
+
+
+def test_documentation_lists_every_operation(server: Any, browser: Any) -> None:  # noqa: ANN401
+    page, _, complaints = watched(browser, server.address)
+    page.goto(f"{server.address}/documentation")
+    page.wait_for_selector("details")
+    with server.client() as client:
+        described = client.get("/openapi.json").json()["paths"]
+    assert page.locator("details").count() == sum(map(len, described.values()))
+    assert complaints == []
