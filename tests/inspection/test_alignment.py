@@ -22,6 +22,15 @@ def test_words_sum_what_they_get_and_average_what_they_give() -> None:
     assert alignment.hard == (0,)
 
 
+@pytest.mark.parametrize(("depth", "layer"), [(1, 0), (2, 1), (3, 1), (6, 4)])
+def test_the_last_layer_but_one_counts_unless_there_are_few(depth: int, layer: int) -> None:
+    cross_LHTS = torch.zeros(depth, 1, 1, 2)
+    cross_LHTS[:, 0, 0, 0] = 1.0
+    cross_LHTS[layer, 0, 0] = torch.tensor([0.0, 1.0])
+    alignment = align(cross_LHTS, source_words=[0, 1], target_words=[0])
+    assert (alignment.layer, alignment.hard) == (layer, (1,))
+
+
 def test_one_layer_is_enough_and_an_empty_source_aligns_with_nothing() -> None:
     cross_LHTS = torch.ones(1, 2, 2, 1)
     alignment = align(cross_LHTS, source_words=[None], target_words=[0, None])

@@ -21,6 +21,7 @@ FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+TOKENIZER = Tokenizer.learn(["the dog runs.", "der Hund läuft.", "כלב"] * 3, vocabulary_size=420)
 SOURCE = 'the dogs & <img src=x onerror=alert(1)> "runs" <b>'
 TARGET = "der Hunde läuft. <b> ובכן כלב"
 
@@ -109,11 +110,10 @@ def open_page(tool: Callable[[str], str], launch: Callable[[str], Browser]) -> I
         assert (foreign, watched.complaints) == ([], [])
 
 
-def make_report(source: str, target: str, *, layers: int, heads: int, numbers: bool) -> AttentionReport:
-    tokenizer = Tokenizer.learn(["the dog runs.", "der Hund läuft.", "כלב"] * 3, vocabulary_size=420)
+def make_network(*, layers: int, heads: int) -> Transformer:
     torch.manual_seed(7)
     config = ModelConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
+        vocabulary_size=TOKENIZER.vocabulary_size,
         d_model=8 * heads,
         heads=heads,
         d_ff=16,
@@ -125,18 +125,28 @@ def make_report(source: str, target: str, *, layers: int, heads: int, numbers: b
         for name, parameter in network.named_parameters():
             if name.endswith(("W_Q.weight", "W_K.weight")):
                 parameter.mul_(3.0)  # an untrained head looks at everything alike: make it choose
-    given, forced = forced_pair(tokenizer, source, target)
-    hidden_BTD = network(torch.tensor([given.ids]), torch.tensor([forced.ids])).detach()
+    return network
+
+
+def make_report(source: str, target: str, *, network: Transformer, numbers: bool) -> AttentionReport:
+    given, forced = forced_pair(TOKENIZER, source, target)
     labels_BT = torch.tensor([forced.ids])
+    hidden_BTD = network(torch.tensor([given.ids]), labels_BT).detach()
     asked = tuple(token_log_probabilities(hidden_BTD, network.output_matrix_VD.detach(), labels_BT)[0].tolist())
     translated = Translated(precision="float32", models=1, is_forced=True, log_probabilities=asked)
-    return inspect(network, tokenizer, given, forced, translated=translated, with_numbers=numbers)
+    return inspect(network, TOKENIZER, given, forced, translated=translated, with_numbers=numbers)
 
 
 @pytest.fixture(scope="session")
-def report() -> AttentionReport:
-    """A report with markup and right-to-left text; two encoder and three decoder layers of five heads."""
-    return make_report(SOURCE, TARGET, layers=2, heads=5, numbers=True)
+def network() -> Transformer:
+    """Two encoder and three decoder layers of five heads, with random weights."""
+    return make_network(layers=2, heads=5)
+
+
+@pytest.fixture(scope="session")
+def report(network: Transformer) -> AttentionReport:
+    """A report with markup and right-to-left text."""
+    return make_report(SOURCE, TARGET, network=network, numbers=True)
 
 
 @pytest.fixture(scope="session")
@@ -149,7 +159,7 @@ def address(report: AttentionReport, tmp_path_factory: pytest.TempPathFactory) -
 def long_address(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page of 200 x 200 tokens and six layers of eight heads, without numbers."""
     source, target = " ".join(["the dog runs"] * 66 + ["the"]), " ".join(["der Hund läuft"] * 66 + ["der"])
-    report = make_report(source, target, layers=5, heads=8, numbers=False)
+    report = make_report(source, target, network=make_network(layers=5, heads=8), numbers=False)
     assert len(report.source.ids) >= 200
     assert len(report.target.ids) >= 200
     return written(report, tmp_path_factory.mktemp("page") / "long.html")

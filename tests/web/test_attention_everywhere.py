@@ -1,7 +1,9 @@
 """The attention page for everyone and everywhere: assistive technology, phones, the dark, notebooks, servers."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -10,8 +12,10 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from transduce.inspection.head_numbers import head_numbers
 from transduce.inspection.page import web_files
 from transduce.inspection.report import AttentionReport
+from transduce.model import Transformer
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -98,6 +102,29 @@ def served(report: AttentionReport, tmp_path: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/attention.html"
         server.shutdown()
+
+
+def test_a_server_may_give_the_numbers_on_demand(
+    open_page: Callable[..., Any], served: str, report: AttentionReport, network: Transformer, tmp_path: Path
+) -> None:
+    page = (tmp_path / "attention.html").read_text(encoding="utf-8")
+    bare = replace(report, numbers=None).to_json().replace("<", "\\u003c")
+    page = re.sub(r'(id="report">).*?(</script>)', lambda match: match[1] + bare + match[2], page, count=1)
+    (tmp_path / "attention.html").write_text(page, encoding="utf-8")
+    (tmp_path / "start.js").write_text(
+        """import { showAttention } from "./attention.js";
+import { headNumbersFrom } from "./numbers.js";
+const ask = async (stack, layer, head) => headNumbersFrom(await (await fetch(`${stack}-${layer}-${head}.json`)).json());
+showAttention(JSON.parse(document.getElementById("report").textContent), { numbers: ask });
+""",
+        encoding="utf-8",
+    )
+    numbers = head_numbers(network, report.source.ids, report.target.ids, "cross", 1, 2)
+    (tmp_path / "cross-1-2.json").write_text(numbers.to_entry().model_dump_json(), encoding="utf-8")
+    shown = open_page(f"{served}#view=neuron&layer=1&head=2&heads=2&at=3.1")
+    shown.page.wait_for_selector("text=3. All scores")
+    weights = [float(row[4]) for row in shown.rows("#view .scroll >> nth=1 >> css=table")]
+    assert weights == pytest.approx(report.recording.cross.weights_LHQK[1, 2, 3].tolist(), abs=6e-5)
 
 
 def test_the_same_files_work_as_modules_from_a_server(open_page: Callable[..., Any], served: str) -> None:

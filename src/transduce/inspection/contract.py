@@ -97,7 +97,7 @@ class AlignmentEntry(_Entry):
     """Which source words a target word leans on, read off cross-attention."""
 
     layer: int
-    """The decoder layer whose heads were averaged: the last but one, or the only one."""
+    """The decoder layer whose heads were averaged: the last but one, or the last of one or two."""
     soft: list[list[float]]
     """By target word and source word: attention summed over the source word's tokens, averaged over the target
     word's. What a row lacks to 1 went to the source's end token.

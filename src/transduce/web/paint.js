@@ -36,6 +36,7 @@ export function headColor(head, heads, isDark) {
 }
 
 export function percent(value) {
+  if (value < 0.0005) return "< 0.1 %";
   return `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
 }
 
