@@ -18,7 +18,16 @@ from transduce.data.formats.po import encoding_of_po
 from transduce.documents.catalogue import po_gaps
 from transduce.documents.journal import Journal, Outcome
 from transduce.documents.page import html_encoding, html_gaps
-from transduce.documents.source import EXISTING, DoesNotFitError, Gap, Source, Splice, read_source, xml_encoding
+from transduce.documents.source import (
+    EXISTING,
+    DoesNotFitError,
+    FindEncoding,
+    Gap,
+    Source,
+    Splice,
+    read_source,
+    xml_encoding,
+)
 from transduce.documents.tables import json_lines_gaps, tsv_gaps
 from transduce.documents.units import tmx_gaps, xliff_gaps
 from transduce.errors import DataError
@@ -37,22 +46,18 @@ class Format(NamedTuple):
 
     endings: tuple[str, ...]
     gaps: Callable[[Source], Iterator[Gap]]
-    encoding: Callable[[bytes], str]
+    encoding: FindEncoding
     is_markup: bool
 
 
-def _utf_8(content: bytes) -> str:
+def _utf_8(content: bytes, *, path: Path) -> str:
     return "utf-8"
-
-
-def _po_encoding(content: bytes) -> str:
-    return encoding_of_po(content, path=Path("the catalogue"))
 
 
 FORMATS: Mapping[str, Format] = {
     "tsv": Format((".tsv",), tsv_gaps, _utf_8, is_markup=False),
     "jsonl": Format((".jsonl",), json_lines_gaps, _utf_8, is_markup=False),
-    "po": Format((".po",), po_gaps, _po_encoding, is_markup=False),
+    "po": Format((".po",), po_gaps, encoding_of_po, is_markup=False),
     "tmx": Format((".tmx",), tmx_gaps, xml_encoding, is_markup=True),
     "xliff": Format((".xlf", ".xliff"), xliff_gaps, xml_encoding, is_markup=True),
     "html": Format((".html", ".htm"), html_gaps, html_encoding, is_markup=True),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import accumulate
+from pathlib import Path
 
 from transduce.documents.marked_text import MarkedText, Markup, Part
 from transduce.documents.source import Gap, Source, Splice
@@ -89,7 +90,7 @@ class _Reader(HTMLParser):
         self._add("other")
 
 
-def html_encoding(content: bytes) -> str:
+def html_encoding(content: bytes, *, path: Path) -> str:
     """Return the encoding that a page without a byte order mark declares."""
     found = _CHARSET.search(content[:4096])
     return found[1].decode("ascii", "replace") if found else "utf-8"

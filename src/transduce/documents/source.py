@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from transduce.data.formats.corpus_file import COMPRESSIONS
 from transduce.data.formats.pair import Selection
@@ -13,6 +13,13 @@ from transduce.errors import DataError
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,100}?\bencoding\s*=\s*["']([\w.:-]{1,40})["']""")
+
+
+class FindEncoding(Protocol):
+    """Finds out what a file without a byte order mark is in, by its content; its path is for errors."""
+
+    def __call__(self, content: bytes, *, path: Path) -> str:
+        """Return the encoding's name."""
 
 
 class Splice(NamedTuple):
@@ -85,14 +92,14 @@ class Source:
                 raise DoesNotFitError(f"{self.encoding}, which the file is in, has no {text[fault.start]!r}") from None
 
 
-def xml_encoding(content: bytes) -> str:
+def xml_encoding(content: bytes, *, path: Path) -> str:
     """Return the encoding that an XML file without a byte order mark declares."""
     declared = _DECLARED.match(content)
     return declared[1].decode("ascii") if declared else "utf-8"
 
 
 def read_source(
-    path: Path, *, selection: Selection, overwrites: bool, encoding: Callable[[bytes], str], is_markup: bool
+    path: Path, *, selection: Selection, overwrites: bool, encoding: FindEncoding, is_markup: bool
 ) -> Source:
     """Read a document; `encoding` finds out what it is in, and markup may write a character by its number."""
     if path.suffix.lower() in COMPRESSIONS:
@@ -102,7 +109,7 @@ def read_source(
     except OSError as fault:
         raise DataError(f"{path} cannot be read ({fault.strerror}). Check its name and permissions.") from None
     mark = next((mark for mark in _MARKS if raw.startswith(mark)), b"")
-    name = _MARKS[mark] if mark else encoding(raw)
+    name = _MARKS[mark] if mark else encoding(raw, path=path)
     try:
         text = raw[len(mark) :].decode(name)
         is_faithful = text.encode(name) == raw[len(mark) :]
