@@ -139,6 +139,25 @@ def test_plurals_are_filled_whole_or_left(fill: Fill, forms: str, filled: list[s
     assert reasons == ([] if filled[0] else ["its language has more than two plural forms"])
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'msgid "a"\nmsgstr ""\nmsgstr ""\n',
+        'msgid "a"\n# amid\nmsgstr ""\n',
+        'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\nmsgstr[0] ""\n',
+        'msgid "a"\nmsgstr ""\n\n""\n',
+    ],
+)
+def test_odd_entries_are_left_or_the_catalogue_refused(fill: Fill, entry: str) -> None:
+    content = f'{entry}\nmsgid "c"\nmsgstr ""\n'
+    try:
+        filled, report = fill("x.po", content)
+    except DataError:
+        return
+    assert filled.decode() == content.replace('msgid "c"\nmsgstr ""', '#, fuzzy\nmsgid "c"\nmsgstr "C"')
+    assert [why for _, why, _ in report.left] == ["its msgstr stands there twice, or a comment amid the entry"]
+
+
 def test_a_catalogue_for_another_language_is_refused(fill: Fill) -> None:
     with pytest.raises(DataError, match=r"x\.po is a catalogue for de, and this would fill it in with fr"):
         fill("x.po", CATALOGUE, selection=Selection("en", "fr"))

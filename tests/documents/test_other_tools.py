@@ -1,7 +1,7 @@
 """Files of other people's tools: real catalogues, and TMX and XLIFF that translate-toolkit writes and reads back.
 
-Both are optional: real catalogues are looked for in the folder that TRANSDUCE_CATALOGUES names (Debian's gettext-doc and
-source packages carry thousands), and translate-toolkit is no dependency.
+Both are optional: real catalogues are looked for in the folder that TRANSDUCE_CATALOGUES names (Debian's gettext-doc
+and source packages carry thousands), and translate-toolkit is no dependency.
 """
 
 import os

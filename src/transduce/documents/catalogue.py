@@ -16,9 +16,10 @@ from transduce.documents.source import EXISTING, DoesNotFitError, Gap, Source, S
 from transduce.errors import DataError
 
 MANY_FORMS = "its language has more than two plural forms"
+ODD = "its msgstr stands there twice, or a comment amid the entry"
 MISSING_FORM = "it lacks a msgstr for one of the plural forms"
 _WIDEST = 77
-_KEYWORD = re.compile(rb"\s*(?:(msgctxt|msgid_plural|msgid|msgstr)\s*(?:\[\s*(\d+)\s*\])?)?\s*(?=\")")
+_KEYWORD = re.compile(rb"\s*(?:(msgctxt|msgid_plural|msgid|msgstr)\s*(?:\[\s*(\d{1,4})\s*\])?)?\s*(?=\")")
 # Without a number in it (%1$s) or a name (%(n)s), a specifier means the argument in its place.
 _IN_ORDER = re.compile(r"%(?!\d+\$|\(|%)[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?[sdiufFeEgGxXoc]")
 
@@ -35,6 +36,8 @@ class _Entry:
     msgid: str = ""
     forms: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Each msgstr, from its keyword to the end of its last line."""
+    is_odd: bool = False
+    """A msgstr stands there twice, or something stands amid the entry."""
 
 
 def po_gaps(source: Source) -> Iterator[Gap]:
@@ -61,11 +64,13 @@ def _gap(entry: polib.POEntry, place: _Entry, *, forms: Sequence[bool], source: 
     is_plural = bool(entry.msgid_plural)
     if not source.overwrites and any(entry.msgstr_plural.values() if is_plural else [entry.msgstr]):
         return Gap(where, left=EXISTING)
+    if place.is_odd:
+        return Gap(where, left=ODD)
     if is_plural and len(forms) > 2:
-        return Gap(where, (), left=MANY_FORMS)
+        return Gap(where, left=MANY_FORMS)
     wanted = range(len(forms)) if is_plural else range(1)
     if any(form not in place.forms for form in wanted):
-        return Gap(where, (), left=MISSING_FORM)
+        return Gap(where, left=MISSING_FORM)
     texts = tuple(entry.msgid_plural if is_plural and not forms[form] else entry.msgid for form in wanted)
 
     def fill(translations: Sequence[str]) -> list[Splice]:
@@ -94,14 +99,16 @@ def _entries(content: bytes) -> list[_Entry]:
     previous: int | None = None  # of the first line that keeps an older msgid
     last: tuple[str, int] = "", 0
     is_complete = True
-    start = 0
+    start = last_line = 0
     for number, line in enumerate(content.split(b"\n"), start=1):
         stripped, end = line.strip(), start + len(line.rstrip())
         if stripped.startswith(b"#~"):
             flags, previous, is_complete = None, None, True
         elif stripped.startswith(b"#"):
-            is_complete = is_complete or bool(entries and entries[-1].forms)
-            if stripped.startswith(b"#,"):
+            is_complete = is_complete or bool(entries[-1].forms)
+            if not is_complete:
+                entries[-1].is_odd = True  # a comment amid an entry
+            elif stripped.startswith(b"#,"):
                 flags = start + line.index(b"#,") + 2
             elif stripped.startswith(b"#|") and previous is None:
                 previous = start
@@ -112,6 +119,9 @@ def _entries(content: bytes) -> list[_Entry]:
                 flags, previous, is_complete = None, None, False
             if keyword:
                 last = keyword, int(match[2] or 0)
+            if entries and last[0] == "msgstr":
+                entries[-1].is_odd |= last[1] in entries[-1].forms if keyword else number != last_line + 1
+            last_line = number
             if entries and last[0] == "msgid":
                 entries[-1].msgid += polib.unescape(line[match.end() :].strip()[1:-1].decode())
             elif entries and last[0] == "msgstr":
