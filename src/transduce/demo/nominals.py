@@ -89,7 +89,7 @@ def noun_phrase(
         can_be_many = bool(noun.german_plural) and "single" not in noun.classes
         is_plural = can_be_many and chance.holds(0.12 if is_simple else 0.22)
     determiner = _determiner(world, noun, is_plural=is_plural, is_simple=is_simple, owner=owner)
-    adjectives = attributes(world, noun) if chance.holds(0.36) else ()
+    adjectives = attributes(world, noun) if chance.holds(0.33) else ()
     whole = None
     if determiner is THE:
         whole = _whole(world, noun)

@@ -43,7 +43,7 @@ def statement(world: World) -> Sentence:
     is_plain = tree.tense in ("past", "perfect", "future") and not tree.negation and tree.frequency is None
     if is_plain and "person" in verb.subjects and world.chance.holds(0.03):
         tree = clause(world, verb, actor=NOBODY, timing=Timing(tree.tense))
-    if world.chance.holds(0.3):
+    if world.chance.holds(0.26):
         tree = add_relative(world, tree)
     return Sentence("statement", tree)
 
