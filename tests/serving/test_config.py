@@ -74,7 +74,7 @@ def test_a_file_of_options_is_read_or_refused(tmp_path: Path) -> None:
     file = tmp_path / "serve.toml"
     file.write_text("port = 9", encoding="utf-8")
     assert read_options(file) == {"port": 9}
-    for content, fault in ((b"port = ", r"serve\.toml is not valid TOML: .*line 1"), (b"\xff", "is no UTF-8 text")):
+    for content, fault in ((b"port = x\n", r"serve\.toml is not valid TOML: .*line 1"), (b"\xff", "is no UTF-8 text")):
         file.write_bytes(content)
         with pytest.raises(ConfigError, match=fault):
             read_options(file)

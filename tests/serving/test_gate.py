@@ -2,8 +2,12 @@
 
 import ast
 import contextlib
+import json
+import os
 import re
+import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -259,3 +263,37 @@ def test_a_client_that_goes_away_leaves_the_server_well(server: Any) -> None:  #
             connection.sendall(content)
     with server.client() as client:
         assert client.post("/translate", json=BODY).status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="stops a process with a signal")
+def test_work_of_a_client_that_has_gone_is_skipped(server: Any) -> None:  # noqa: ANN401
+    host, port = server.address.removeprefix("http://").split(":")
+    content = json.dumps(BODY).encode()
+    kind = f"Content-Type: application/json\r\nContent-Length: {len(content)}"
+    head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\n{kind}"
+
+    def skipped() -> float:
+        with server.client() as client:
+            figures = client.get("/metrics").text
+        return float(re.search(r"^transduce_skipped_texts_total (\S+)$", figures, flags=re.MULTILINE)[1])  # type: ignore[index]
+
+    before = skipped()
+    os.kill(server.child(), signal.SIGSTOP)
+    try:
+        with socket.create_connection((host, int(port))) as first:
+            first.sendall(head.encode() + b"\r\n\r\n" + content)
+            time.sleep(0.3)  # it is with the child now, which does not answer
+            with socket.create_connection((host, int(port))) as second:
+                second.sendall(head.encode() + b"\r\n\r\n" + content)
+                time.sleep(0.3)
+            time.sleep(0.3)
+            os.kill(server.child(), signal.SIGCONT)
+            first.settimeout(60)
+            assert first.recv(100).startswith(b"HTTP/1.1 200")
+    finally:
+        os.kill(server.child(), signal.SIGCONT)
+    with server.client() as client:
+        assert client.post("/translate", json=BODY).status_code == 200
+    assert skipped() == before + 1
+    assert any(one.get("status") == 499 for one in server.events())

@@ -130,7 +130,17 @@ function soon() {
 }
 
 async function copy(button, value) {
-  await navigator.clipboard.writeText(value);
+  if (navigator.clipboard) await navigator.clipboard.writeText(value);
+  else {
+    // Browsers give the clipboard to HTTPS and to this machine alone; elsewhere the old way still works.
+    const holder = document.createElement("textarea");
+    holder.value = value;
+    document.body.append(holder);
+    holder.select();
+    document.execCommand("copy");
+    holder.remove();
+    button.focus();
+  }
   const label = button.textContent;
   button.textContent = "Copied";
   setTimeout(() => (button.textContent = label), 1200);
