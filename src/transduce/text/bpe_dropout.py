@@ -38,16 +38,12 @@ class Dice:
 
     def undisturbed_steps(self) -> int:
         """Return how many steps go by before one at which the best join is dropped."""
-        return self._geometric(self._log_survival)
+        # The logarithm lies between -37 and 0, for 1 - random() is never 0; below 1e-15 nothing is ever dropped.
+        return int(math.log(1.0 - self._random()) / self._log_survival) if self._log_survival < -1e-15 else _FOREVER
 
     def passed_over(self) -> int:
         """Return how many joins are dropped, the best among them, before the first that is not."""
-        return 1 + self._geometric(self._log_dropout)
-
-    def _geometric(self, log_chance: float) -> int:
-        """Return how often in a row something happens that has this chance each time."""
-        # 1 - random() is never 0, of which there is no logarithm.
-        return int(min(math.log(1.0 - self._random()) / log_chance, _FOREVER)) if log_chance else _FOREVER
+        return 1 + int(math.log(1.0 - self._random()) / self._log_dropout) if self._log_dropout else _FOREVER
 
 
 class Merger:
