@@ -136,8 +136,9 @@ def test_a_glossary_reaches_the_search(transduce: Command, small_model: Path, tm
     (tmp_path / "x.tsv").write_text("it rains\t\n", encoding="utf-8")
     command = ["translate", small_model, tmp_path / "x.tsv", "--threads", "1", "--glossary", tmp_path / "terms.tsv"]
     enforced, preferred = transduce(*command), transduce(*command, "--terms", "preferred")
-    assert "got lost: it rains" in enforced.stderr  # this model has never seen a symbol, and the check tells
+    assert "gießt got lost: it rains" in enforced.stderr  # this model has never seen a symbol, and the check tells
+    assert enforced.stdout == "it rains\t\n"
     assert preferred.stdout == "it rains\tes regnet\n"
     lines = transduce("translate", small_model, "--text", "it rains", *command[3:])
-    assert lines.exception is None
-    assert lines.stdout != "es regnet\n"
+    assert (lines.exception, lines.stdout) == (None, "es regnet\n")
+    assert "line 1 lacks the terms gießt" in lines.stderr

@@ -51,6 +51,15 @@ def test_preferred_terms_choose_among_hypotheses_and_scores_decide_between_equal
     assert order("the dog", Glossary(TERMS)) == [1, 2, 3, 4]
 
 
+def test_absent_terms_are_those_wanted_and_not_there() -> None:
+    glossary = Glossary(TERMS)
+    assert glossary.absent("a dog, a dog, a hot dog", "ein Köter") == ["Köter", "Würstchen"]
+    assert glossary.absent("a cat", "") == []
+    assert glossary.are_lost(["%s", "Köter"])
+    assert not glossary.are_lost(["%s"])
+    assert not Glossary(TERMS, "preferred").are_lost(["Köter"])
+
+
 def test_appearing_counts_each_wanted_term_as_often_as_it_is_there() -> None:
     assert appearing(["Köter", "Köter", "C++"], "KÖTER, Köterin") == 1
     assert appearing(["Köter"], "Köter Köter") == 1

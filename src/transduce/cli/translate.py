@@ -135,6 +135,8 @@ def _translate_stream(
                 stream.write(_line(translation, is_json=is_json) + "\n")
                 if translation.refusal:
                     warnings.append(f"line {number} is left empty: {translation.refusal}")
+                if absent := glossary.absent(translation.source, translation.text):
+                    warnings.append(f"line {number} lacks the terms {', '.join(absent)}")
                 stage.advance()
         stream.flush()
     except KeyboardInterrupt:

@@ -123,7 +123,7 @@ def _entries(content: bytes) -> list[_Entry]:
                 entries[-1].is_odd |= last[1] in entries[-1].forms if keyword else number != last_line + 1
             last_line = number
             if entries and last[0] == "msgid":
-                entries[-1].msgid += polib.unescape(line[match.end() :].strip()[1:-1].decode())
+                entries[-1].msgid += polib.unescape(line[match.end() :].decode().strip()[1:-1])
             elif entries and last[0] == "msgstr":
                 entries[-1].forms[last[1]] = entries[-1].forms.get(last[1], (start, end))[0], end
         start += len(line) + 1

@@ -1,8 +1,9 @@
 """Terms that a translation should use, given when translating: no training knows of them.
 
 Enforced: a term in the source becomes a reserved symbol, like a placeholder, and what is put back is the term's
-translation. It is there whenever the model copies the symbol, which is checked as for every placeholder; but the model
-does not see the word, so it cannot inflect it, nor choose an article for it.
+translation. It is there whenever the model copies the symbol; the model does not see the word, so it cannot inflect it,
+nor choose an article for it. Where a symbol got lost, as in a model that was never shown any, the text is translated
+again with its terms preferred, and those that are still absent count as missing placeholders do.
 
 Preferred: the model sees the words, and among the hypotheses that its beam search ends with the one that uses the most
 of the wanted terms is taken, the better score deciding between equals. A term that no hypothesis has does not appear.
@@ -76,6 +77,19 @@ class Glossary:
         if not wanted:
             return list(hypotheses)
         return sorted(hypotheses, key=lambda hypothesis: -appearing(wanted, decode(hypothesis.tokens)))
+
+    def are_lost(self, missing: Sequence[str]) -> bool:
+        """Return whether terms that are enforced are among the placeholders that a translation misses."""
+        return self.mode == "enforced" and not set(missing).isdisjoint(self._translations.values())
+
+    def absent(self, text: str, translation: str) -> list[str]:
+        """Return the terms that a translation of a text should have and has not, each as often as it is short."""
+        wanted = self.wanted(text)
+        return [
+            term
+            for term in dict.fromkeys(wanted)
+            for _ in range(wanted.count(term) - appearing([term] * wanted.count(term), translation))
+        ]
 
 
 def appearing(wanted: Sequence[str], translation: str) -> int:

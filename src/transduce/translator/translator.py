@@ -157,12 +157,25 @@ class Translator:
                 preferred = glossary.prefer(own, sentence.protected.text, decode=self.tokenizer.decode)
                 found[sentence.text, sentence.place] = preferred[: config.alternatives]
         by_place = {(sentence.text, sentence.place): sentence for sentence in sentences}
-        return [
+        translations = [
             Translation.refused(text, refusal)
             if refusal
             else self._assemble(text, own, number=number, by_place=by_place, found=found)
             for number, (text, own, refusal) in enumerate(zip(texts, parts, refusals, strict=True))
         ]
+        lost = [number for number, first in enumerate(translations) if glossary.are_lost(first.missing)]
+        if lost:
+            again = self.translate_all(
+                [texts[number] for number in lost],
+                config,
+                numbers=[numbers[number] if numbers else number for number in lost],
+                prefixes=[prefixes[number] for number in lost] if prefixes else None,
+                glossary=replace(glossary, mode="preferred"),
+            )
+            for number, second in zip(lost, again, strict=True):
+                absent = glossary.absent(second.source, second.text)
+                translations[number] = replace(second, missing=(*second.missing, *absent))
+        return translations
 
     def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
         """Return how probable the model finds each pair's target, given its source, both taken as one sentence."""
