@@ -26,11 +26,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+from http_client import Connection, Tally
 
 HERE = Path(__file__).parent
 SENTENCES = (
@@ -54,31 +55,6 @@ class Scale:
     soak_requests: int = 100_000
     kills: int = 50
     fuzz: int = 10_000
-
-
-@dataclass
-class Tally:
-    """What came back: times by status, and requests that got no answer at all."""
-
-    seconds: dict[int, list[float]] = field(default_factory=dict)
-    unanswered: int = 0
-
-    def add(self, status: int, seconds: float) -> None:
-        """Count an answer."""
-        self.seconds.setdefault(status, []).append(seconds)
-
-    def count(self, status: int) -> int:
-        """Return how many answers had a status."""
-        return len(self.seconds.get(status, []))
-
-    def statuses(self) -> dict[str, int]:
-        """Return the number of answers by status."""
-        return {str(status): len(times) for status, times in sorted(self.seconds.items())}
-
-    def percentile(self, status: int, percent: int) -> float | None:
-        """Return a time in milliseconds that `percent` of the answers of a status stayed below."""
-        times = self.seconds.get(status, [])
-        return round(1000 * statistics.quantiles(times, n=100)[percent - 1], 1) if len(times) > 1 else None
 
 
 class Server:
@@ -127,36 +103,6 @@ def languages(running: Server) -> dict[str, str]:
     """Return the pair that the server translates."""
     settings = httpx.get(f"{running.address}/frontend/settings", trust_env=False).json()["language"]
     return {"source": settings["source"]["code"], "target": settings["target"]["code"]}
-
-
-class Connection:
-    """A client that keeps its connection. Plain asyncio: a client library would itself be the bottleneck here."""
-
-    def __init__(self, address: str) -> None:
-        host, _, port = address.removeprefix("http://").rpartition(":")
-        self._place = host, int(port)
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str]]:
-        """Return status and headers of the answer; raise OSError or EOFError where there is none."""
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(*self._place)
-        reader, writer = self._streams
-        content = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
-        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
-        await reader.readexactly(int(headers["content-length"]))
-        if headers.get("connection") == "close":
-            self.close()
-        return int(lines[0].split()[1]), headers
-
-    def close(self) -> None:
-        """Forget the connection; the next request opens another."""
-        if self._streams is not None:
-            self._streams[1].close()
-            self._streams = None
 
 
 async def load(
@@ -317,34 +263,55 @@ def measure_kills(model: str, scale: Scale, threads: int) -> dict[str, Any]:
 def measure_fuzz(model: str, scale: Scale, threads: int) -> dict[str, Any]:
     """Return the answers to requests made up from our own description."""
     import schemathesis
-    from hypothesis import HealthCheck, Phase, given, settings
 
     with server(model, threads=threads) as running, httpx.Client(timeout=90, trust_env=False) as client:
         described = client.get(f"{running.address}/openapi.json").json()
         operations = [result.ok() for result in schemathesis.openapi.from_dict(described).get_all_operations()]
-        statuses: dict[str, int] = {}
-        undocumented: list[str] = []
-        each = -(-scale.fuzz // len(operations))
-        for operation in operations:
-
-            @settings(
-                max_examples=each,
-                deadline=None,
-                database=None,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            )
-            @given(case=operation.as_strategy())
-            def ask(case: Any) -> None:  # noqa: ANN401
-                status = _sent(client, case, running.address)
-                statuses[str(status)] = statuses.get(str(status), 0) + 1
-                known = described["paths"][case.path][case.method.lower()]["responses"]
-                if status is not None and str(status) not in known:
-                    undocumented.append(f"{case.method} {case.path} {status}")
-
-            ask()
+        answers: list[tuple[str, str, int | None]] = []
+        # An operation without a body can be asked in one way only: go round until there were enough in all.
+        while len(answers) < scale.fuzz:
+            for operation in operations:
+                answers += _answers_to_made_up(client, operation, running.address, most=scale.fuzz // len(operations))
         ready = client.get(f"{running.address}/health/ready").status_code
-    return {"statuses": statuses, "undocumented": sorted(set(undocumented)), "ready_afterwards": ready}
+    statuses = [status for _, _, status in answers]
+    undocumented = {
+        f"{method} {path} {status}"
+        for method, path, status in answers
+        if status is not None and str(status) not in described["paths"][path][method.lower()]["responses"]
+    }
+    return {
+        "requests": len(answers),
+        "statuses": {str(status): statuses.count(status) for status in sorted(set(statuses), key=str)},
+        "undocumented": sorted(undocumented),
+        "ready_afterwards": ready,
+    }
+
+
+def _answers_to_made_up(
+    client: httpx.Client,
+    operation: Any,  # noqa: ANN401 - schemathesis's own
+    address: str,
+    *,
+    most: int,
+) -> list[tuple[str, str, int | None]]:
+    """Ask one operation in as many ways as can be made up, and return method, path and status of each."""
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    answers: list[tuple[str, str, int | None]] = []
+
+    @settings(
+        max_examples=most,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy())
+    def ask(case: Any) -> None:  # noqa: ANN401
+        answers.append((case.method, case.path, _sent(client, case, address)))
+
+    ask()
+    return answers
 
 
 def _sent(client: httpx.Client, case: Any, address: str) -> int | None:  # noqa: ANN401
