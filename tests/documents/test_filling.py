@@ -7,7 +7,7 @@ import pytest
 
 from transduce.data.formats import Selection
 from transduce.documents import filling
-from transduce.documents.filling import fill_document, journal_header, read_document
+from transduce.documents.filling import document_of, fill_at_once, fill_document, journal_header, read_document
 from transduce.documents.journal import Journal, Outcome
 from transduce.errors import DataError, RunError
 from transduce.translator import Translation
@@ -45,6 +45,16 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: 
     assert asked == list("abcdefg")
     assert content == "".join(f"{word}\t{word.upper()}\n" for word in "abcdefg").encode()
     assert report.filled == 7
+
+
+def test_a_document_needs_no_file() -> None:
+    source = document_of(b"<p>a b</p>", "html", path=Path("upload.html"), selection=Selection())
+    content, report = fill_at_once(source, "html", lambda texts, first: [translation(text) for text in texts])
+    assert (content, report.filled) == (b"<p>A B</p>", 1)
+    with pytest.raises(DataError, match=r"upload\.po:1: here the file is no PO catalogue"):
+        fill_at_once(document_of(b"x", "po", path=Path("upload.po"), selection=Selection()), "po", lambda t, n: [])
+    with pytest.raises(DataError, match="'docx' is no format to fill in"):
+        document_of(b"", "docx", path=Path("x.docx"), selection=Selection())
 
 
 def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:

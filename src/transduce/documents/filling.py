@@ -6,6 +6,7 @@ the report says where and why. Outcomes go into a journal as they come, so that 
 
 import hashlib
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,8 @@ from transduce.documents.source import (
     Gap,
     Source,
     Splice,
-    read_source,
+    decode_source,
+    read_content,
     xml_encoding,
 )
 from transduce.documents.tables import json_lines_gaps, tsv_gaps
@@ -87,12 +89,28 @@ def format_of(path: Path) -> str | None:
 
 def read_document(path: Path, name: str, *, selection: Selection, overwrites: bool = False) -> Source:
     """Read a document of a named kind."""
+    return document_of(read_content(path), name, path=path, selection=selection, overwrites=overwrites)
+
+
+def document_of(content: bytes, name: str, *, path: Path, selection: Selection, overwrites: bool = False) -> Source:
+    """Return the document of a named kind that some bytes are; `path` is what messages call it."""
     if name not in FORMATS:
         raise DataError(f"{name!r} is no format to fill in. Choose one of {', '.join(FORMATS)}.")
     kind = FORMATS[name]
-    return read_source(
-        path, selection=selection, overwrites=overwrites, encoding=kind.encoding, is_markup=kind.is_markup
+    return decode_source(
+        content,
+        path=path,
+        selection=selection,
+        overwrites=overwrites,
+        encoding=kind.encoding,
+        is_markup=kind.is_markup,
     )
+
+
+def fill_at_once(source: Source, name: str, translate: Translate) -> tuple[bytes, FillingReport]:
+    """Return a document filled in, and what was done, without anything kept for later: for a server's requests."""
+    with tempfile.TemporaryFile() as file:
+        return fill_document(source, name, translate, journal=Journal(file, "{}", name="the journal"))
 
 
 def journal_header(source: Source, settings: Mapping[str, Any]) -> str:

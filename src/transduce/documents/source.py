@@ -98,16 +98,20 @@ def xml_encoding(content: bytes, *, path: Path) -> str:
     return declared[1].decode("ascii") if declared else "utf-8"
 
 
-def read_source(
-    path: Path, *, selection: Selection, overwrites: bool, encoding: FindEncoding, is_markup: bool
-) -> Source:
-    """Read a document; `encoding` finds out what it is in, and markup may write a character by its number."""
+def read_content(path: Path) -> bytes:
+    """Return what a document's file holds."""
     if path.suffix.lower() in COMPRESSIONS:
         raise DataError(f"{path} is packed. Unpack it first: a file is filled in as it stands.")
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except OSError as fault:
         raise DataError(f"{path} cannot be read ({fault.strerror}). Check its name and permissions.") from None
+
+
+def decode_source(
+    raw: bytes, *, path: Path, selection: Selection, overwrites: bool, encoding: FindEncoding, is_markup: bool
+) -> Source:
+    """Return a document; `encoding` finds out what it is in, and markup may write a character by its number."""
     mark = next((mark for mark in _MARKS if raw.startswith(mark)), b"")
     name = _MARKS[mark] if mark else encoding(raw, path=path)
     try:
