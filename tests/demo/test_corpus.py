@@ -1,6 +1,9 @@
 """The splits keep their promises: nothing shared, nothing reserved in training, the long ones longer."""
 
 import itertools
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,6 +80,22 @@ def test_a_seed_repeats_and_another_differs() -> None:
     first, again, other = (demo.corpus(pairs=100, seed=seed, held_out=5) for seed in (7, 7, 8))
     assert first == again
     assert first.train != other.train
+
+
+def test_the_order_of_sets_has_no_say() -> None:
+    code = "from transduce import demo; print(hash('a'), ascii(demo.corpus(pairs=300, held_out=9)), sep='|')"
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split("|")
+        for seed in ("1", "2")
+    ]
+    assert runs[0][0] != runs[1][0]
+    assert runs[0][1] == runs[1][1]
 
 
 def test_asking_for_more_appends() -> None:

@@ -27,6 +27,7 @@ from transduce.demo.tree import (
     NounPhrase,
     Place,
     Predicate,
+    RelativePronoun,
     Sentence,
 )
 
@@ -82,6 +83,25 @@ STATEMENTS = [
         Clause(WE, V["watch.film"], "past", accusative=the("film")),
         "We watched the film.",
         "Wir haben uns den Film angesehen.",
+    ),
+    (
+        Clause(I, V["watch.film"], "past", accusative=the("film")),
+        "I watched the film.",
+        "Ich habe mir den Film angesehen.",
+    ),
+    (
+        Clause(
+            SHE,
+            V["live"],
+            place=Place(
+                Preposition("in", "in", "dative"),
+                the("house")._replace(
+                    relative=Clause(HE, V["build"], "past", accusative=RelativePronoun("n", is_person=False))
+                ),
+            ),
+        ),
+        "She lives in the house that he built.",
+        "Sie wohnt in dem Haus, das er baute.",
     ),
     (Clause(HE, V["watch.film"], accusative=IT["m"]), "He watches it.", "Er sieht ihn sich an."),
     (
