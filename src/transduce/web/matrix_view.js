@@ -47,7 +47,8 @@ export function createMatrixView(app) {
     const key = [state.heads, state.combine, state.threshold, app.colors().isDark].join("|");
     if (kept.key !== key || kept.picture !== picture) {
       kept = { key, picture, image: document.createElement("canvas") };
-      const shown = weights.map((weight) => (weight >= state.threshold / 100 ? weight : 0));
+      const strongest = strongestOf(weights);
+      const shown = weights.map((weight) => (weight >= state.threshold / 100 ? weight / strongest : 0));
       thumbnail(kept.image, shown, picture.queries.length, picture.keys.length, app.colors());
     }
     return kept.image;
@@ -99,7 +100,7 @@ export function createMatrixView(app) {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    size.textContent = `${picture.queries.length} × ${picture.keys.length}, ${headsText(state)}`;
+    size.textContent = `${picture.queries.length} × ${picture.keys.length}, ${headsText(state)}; strongest: ${strongestOf(weights).toFixed(2)}`;
     paintMatrix(context, {
       app,
       state,
@@ -218,6 +219,11 @@ export function createMatrixView(app) {
   return { element, render, renderHover: draw, scene: (state) => matrixScene(app, state, scenery(state)) };
 }
 
+// Shades are relative to the strongest cell: among two hundred keys even it may be weak.
+function strongestOf(weights) {
+  return weights.reduce((strongest, weight) => Math.max(strongest, weight), 1 / 255);
+}
+
 function cellText(picture, weights, row, column) {
   const weight = weights[row * picture.keys.length + column];
   return `${picture.queries[row].text} → ${picture.keys[column].text}: ${weight.toFixed(2)}`;
@@ -296,8 +302,16 @@ function paintLabel(context, text, { x, y, turn, isStrong, colors, longest }) {
     context.fillRect(-width - 2, -7, width + 4, 14);
   }
   context.fillStyle = isStrong ? colors.ink : colors.quiet;
-  context.fillText(text, 0, 0, longest);
+  context.fillText(elided(context, text, longest), 0, 0, longest);
   context.restore();
+}
+
+function elided(context, text, longest) {
+  const width = context.measureText(text).width;
+  const characters = [...text];
+  return width <= longest
+    ? text
+    : `${characters.slice(0, Math.floor((characters.length * longest) / width) - 1).join("")}…`;
 }
 
 function matrixScene(app, state, { picture, weights }) {
@@ -335,6 +349,7 @@ function matrixScene(app, state, { picture, weights }) {
       turn: 90,
     }),
   );
+  const strongest = strongestOf(weights);
   weights.forEach((weight, index) => {
     if (weight < Math.max(0.004, state.threshold / 100)) return;
     const [row, column] = [Math.floor(index / picture.keys.length), index % picture.keys.length];
@@ -345,7 +360,7 @@ function matrixScene(app, state, { picture, weights }) {
       width: cell - 1,
       height: cell - 1,
       color: `rgb(${colors.heatRgb.join(",")})`,
-      opacity: Math.min(weight, 1),
+      opacity: weight / strongest,
     });
   });
   return {

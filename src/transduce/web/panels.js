@@ -2,6 +2,7 @@
 
 import { combinedWeights, focusOf, headsText, pictureOf, summedFocus } from "./picture.js";
 import { made, percent } from "./paint.js";
+import { wordsOf } from "./report.js";
 import { gaugeCell, numberCell, scrolling } from "./neuron_view.js";
 
 export function createReadout(app, box) {
@@ -23,8 +24,10 @@ export function createReadout(app, box) {
     const marked = hover?.other ?? (state.view === "matrix" ? [state.at[1]] : []);
     const names = focus.members.map((index) => own[index].text).join(" + ");
     const heads = headsText(state);
-    const caption = focus.side === "query" ? `${names} looks at (${heads})` : `${names} is looked at by (${heads})`;
-    box.replaceChildren(weightTable(caption, other, weights, { state, marked }));
+    const caption = focus.side === "query" ? `looks at (${heads})` : `is looked at by (${heads})`;
+    box.replaceChildren(
+      weightTable(made("caption", {}, made("bdi", { text: names }), ` ${caption}`), other, weights, { state, marked }),
+    );
   };
 }
 
@@ -44,6 +47,7 @@ function weightTable(caption, groups, weights, { state, marked }) {
       gaugeCell(weight / largest),
     );
   });
+  if (!rows.length) rows.push(made("tr", {}, made("td", { text: "nothing reaches the threshold" })));
   const header = made(
     "tr",
     {},
@@ -52,13 +56,7 @@ function weightTable(caption, groups, weights, { state, marked }) {
     made("td"),
   );
   return scrolling(
-    made(
-      "table",
-      {},
-      made("caption", { text: caption, dir: "auto" }),
-      made("thead", {}, header),
-      made("tbody", {}, ...rows),
-    ),
+    made("table", {}, caption, made("thead", {}, header), made("tbody", {}, ...rows)),
     "Weights of the tokens in focus",
   );
 }
@@ -80,7 +78,7 @@ export function createDecoding(app, box) {
     value.textContent = `${state.step} of ${report.steps}`;
     slider.setAttribute("aria-valuetext", `token ${state.step} of ${report.steps}: ${token.text}`);
     const before = report.json.target.tokens[state.step - 1].start;
-    const text = [...report.json.target.text].slice(0, before).join("");
+    const text = lastOf([...report.json.target.text].slice(0, before));
     written.replaceChildren(
       made("span", { className: "quiet", text: text || "nothing is written yet" }),
       " ",
@@ -88,6 +86,10 @@ export function createDecoding(app, box) {
     );
     table.replaceChildren(candidateTable(report, state.step - 1));
   };
+}
+
+function lastOf(characters) {
+  return (characters.length > 70 ? "…" : "") + characters.slice(-70).join("");
 }
 
 function candidateTable(report, step) {
@@ -123,13 +125,7 @@ function candidateTable(report, step) {
 
 export function createAlignment(app, box) {
   const { alignment, source, target } = app.report.json;
-  const words = (sentence) => {
-    const texts = [];
-    for (const token of sentence.tokens)
-      if (token.word !== null) texts[token.word] = (texts[token.word] ?? "") + token.text.replace(/^▁/, "");
-    return texts;
-  };
-  const [from, to] = [words(target), words(source)];
+  const [from, to] = [wordsOf(target), wordsOf(source)];
   const rows = from.map((word, index) => {
     const other = alignment.hard[index];
     const cells =

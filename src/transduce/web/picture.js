@@ -8,14 +8,13 @@ export function groupsOf(tokens, { words, specials }, step) {
     const last = groups.at(-1);
     if (words && last && token.word !== null && last.word === token.word) {
       last.members.push(index);
-      last.text += token.body;
       return;
     }
     const isFuture = token.side === "target" && token.index >= step;
     const isStep = token.side === "target" && token.index === step - 1;
     groups.push({
       members: [index],
-      text: words ? token.body : token.text,
+      text: words ? token.wordText : token.text,
       word: token.word,
       isSpecial: token.isSpecial,
       isFuture,

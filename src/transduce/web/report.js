@@ -8,11 +8,11 @@ export function readReport(json) {
       `This page reads version ${KNOWN_VERSION} of transduce-attention, not ${json.format} ${json.format_version}.`,
     );
   }
-  const source = sideOf(json.source.tokens, "source");
-  const target = sideOf(json.target.tokens, "target");
+  const source = sideOf(json.source, "source");
+  const target = sideOf(json.target, "target");
   const start = {
     text: "<start>",
-    body: "<start>",
+    wordText: "<start>",
     side: "start",
     index: -1,
     word: null,
@@ -30,16 +30,28 @@ export function readReport(json) {
   return { json, source, target, stacks, steps: target.length };
 }
 
-function sideOf(tokens, side) {
-  return tokens.map((token, index) => ({
-    text: shownText(token, tokens[index - 1]),
-    body: token.word === null ? token.text : token.text.replace(/^▁/, ""),
+function sideOf(sentence, side) {
+  const words = wordsOf(sentence);
+  return sentence.tokens.map((token, index) => ({
+    text: shownText(token, sentence.tokens[index - 1]),
+    wordText: token.word === null ? token.text : words[token.word],
     side,
     index,
     word: token.word === null ? null : `${side}${token.word}`,
     isSpecial: token.word === null,
     logProbability: token.log_probability,
   }));
+}
+
+// The words as they stand in the text, whatever pieces or bytes they were cut into. Spans count code points.
+export function wordsOf({ text, tokens }) {
+  const characters = [...text];
+  const spans = [];
+  for (const { word, start, end } of tokens) {
+    if (word !== null)
+      spans[word] = [Math.min(spans[word]?.[0] ?? start, start), Math.max(spans[word]?.[1] ?? end, end)];
+  }
+  return spans.map(([start, end]) => characters.slice(start, end).join("").trim());
 }
 
 // A piece that begins a word stands without the tokenizer's mark; one that continues it begins with +.
