@@ -1,0 +1,40 @@
+"""`transduce attention`: a page, or JSON, of what search gave or the user forces."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from typer.testing import Result
+
+from transduce.errors import DataError
+from transduce.translator import Translator
+
+
+def test_writes_a_page_with_the_translation(
+    transduce: Callable[..., Result], small_model: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    result = transduce("attention", small_model, "a red dog runs", "--output", page, "--threads", "1")
+    translation = Translator.load(small_model, threads=1).translate("a red dog runs").text
+    assert result.stdout.splitlines()[0] == translation
+    assert translation in page.read_text(encoding="utf-8")
+    assert "differ" not in result.stdout
+    coarse = transduce("attention", small_model, "it rains", "--output", page, "--precision", "bf16", "--threads", "1")
+    assert "bf16 and float32 differ by at most" in coarse.stdout
+
+
+def test_json_is_of_the_forced_translation_and_carries_numbers_on_request(
+    transduce: Callable[..., Result], small_model: Path
+) -> None:
+    arguments = ("attention", small_model, "it rains", "--target", "es singt", "--json", "--threads", "1")
+    content = json.loads(transduce(*arguments).stdout)
+    assert content["target"]["text"] == "es singt"
+    assert content["translated"]["is_forced"]
+    assert content["numbers"] is None
+    assert json.loads(transduce(*arguments, "--numbers").stdout)["numbers"]["scores"] == "scaled"
+
+
+def test_a_text_that_is_no_sentence_is_refused(transduce: Callable[..., Result], small_model: Path) -> None:
+    result = transduce("attention", small_model, "a red dog runs " * 200, "--threads", "1")
+    assert isinstance(result.exception, DataError)
+    assert "Look at one sentence at a time" in str(result.exception)
