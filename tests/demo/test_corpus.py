@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from transduce import demo
 from transduce.demo.combinations import reserved
 from transduce.demo.corpus import LONGEST, _take, home
-from transduce.demo.lexicon import lexicon
+from transduce.demo.lexicon import Verb, lexicon
 
 PAIRS = 1500
 HELD_OUT = 30
@@ -72,8 +73,27 @@ def test_reserved_adjectives_and_nouns_never_meet_in_training(corpus: demo.Corpu
 
 @pytest.mark.slow
 def test_words_of_new_combinations_are_known_from_training(corpus: demo.Corpus) -> None:
-    known = {word for source, _ in demo.corpus(pairs=40_000, held_out=0).train for word in source.split()}
-    assert {word for source, _ in corpus.test_combinations for word in source.split()} <= known
+    train = demo.corpus(pairs=40_000, held_out=0).train
+    known, asked = (
+        {word for source, _ in pairs for word in re.findall(r"[\w'-]+", source)}
+        for pairs in (train, corpus.test_combinations)
+    )
+    assert asked <= known
+
+
+@pytest.mark.slow
+def test_every_word_of_the_lexicon_is_used() -> None:
+    words = lexicon()
+    text = " ".join(source for source, _ in demo.corpus(pairs=40_000, held_out=0).train).lower()
+    nouns = {noun.english.lower() for noun in words.nouns.values()}
+    assert {noun for noun in nouns if f" {noun}" not in text} == set()
+    assert {a.english for a in words.adjectives.values() if f" {a.english} " not in text} == set()
+    verbs = {verb.key for verb in words.verbs.values() if not _occurs(verb, text)}
+    assert verbs == set()
+
+
+def _occurs(verb: Verb, text: str) -> bool:
+    return any(f" {form}" in text for form in verb.english[:5])
 
 
 def test_a_seed_repeats_and_another_differs() -> None:
