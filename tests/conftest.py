@@ -7,6 +7,7 @@ instead, so that a machine that lost its browser cannot pass by skipping. The fi
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 
@@ -26,6 +27,9 @@ _TRIALS = {"strace": ["-o", os.devnull, "true"]}
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Started in the background, a shell makes us deaf to Ctrl-C, and everything that the tests start with us.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", "needs(*tools): skips where a tool is missing; fails there if TRANSDUCE_REQUIRE names the tool"
     )

@@ -40,10 +40,15 @@ def test_the_reader_of_names_sees_each_kind() -> None:
     [
         (EXECUTES_WHAT_IT_READS, ()),
         (PRINTS, ("cli",)),
-        (TOML, ("experiment.py",)),
+        (TOML, ("experiment.py", "serving/config.py")),
         (TORCHRUN, ("training/distributed.py",)),
     ],
-    ids=["nothing executes what it reads", "only cli prints", "only experiment parses TOML", "torchrun's environment"],
+    ids=[
+        "nothing executes what it reads",
+        "only cli prints",
+        "only experiments and the server's options are TOML",
+        "torchrun's environment",
+    ],
 )
 def test_a_door_is_used_by_its_room_alone(names: set[str], allowed: tuple[str, ...]) -> None:
     users = {
