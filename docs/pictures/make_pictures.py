@@ -1,9 +1,12 @@
-"""Make the README's pictures from a finished demonstration: python docs/pictures/make_pictures.py runs/demo terminal.ansi.
+"""Make the README's pictures from a finished demonstration.
 
-The terminal's text is what `tmux capture-pane -e -p` gives of `transduce demo` at 80 columns. The pages are photographed
-by Chromium through Playwright.
+    python docs/pictures/make_pictures.py runs/demo terminal.ansi
+
+The terminal's text is what `tmux capture-pane -e -p` gives of `transduce demo` at 80 columns. The pages are
+photographed by Chromium through Playwright.
 """
 
+import io
 import re
 import sys
 from pathlib import Path
@@ -20,7 +23,7 @@ def draw_terminal(captured: Path) -> None:
     lines = [line.rstrip() for line in captured.read_text(encoding="utf-8").splitlines()]
     while lines and not lines[-1]:
         lines.pop()
-    console = Console(record=True, width=80, file=Path("/dev/null").open("w", encoding="utf-8"))
+    console = Console(record=True, width=80, file=io.StringIO())
     console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)
     drawn = console.export_svg(title="transduce demo")
     # rich's picture would fetch a font from elsewhere; ours asks nobody, and keeps indentation.
