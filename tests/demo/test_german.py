@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from transduce.demo import german
-from transduce.demo.german_nouns import noun_phrase
+from transduce.demo import english, german
+from transduce.demo.german_nouns import noun_form, noun_phrase
 from transduce.demo.lexicon import Preposition, lexicon
 from transduce.demo.tree import (
     ALL,
@@ -241,6 +241,17 @@ def test_articles_in_sentences_agree_with_their_nouns(trees: list[Sentence]) -> 
                 assert (case, nominal.agreement) in ARTICLES[article]
                 seen += 1
     assert seen > 1000
+
+
+def test_no_noun_is_lost(trees: list[Sentence]) -> None:
+    for tree in trees:
+        text = german.sentence(tree)
+        spoken = english.sentence(tree)
+        for nominal, case in _all_nominals(tree):
+            if isinstance(nominal, NounPhrase):
+                assert noun_form(nominal, case).lower() in text.lower(), (text, nominal.noun.german)
+                form = nominal.noun.english_plural if nominal.is_plural else nominal.noun.english
+                assert form.lower() in spoken.lower(), (spoken, form)
 
 
 def test_relative_pronouns_agree_with_their_antecedents(trees: list[Sentence]) -> None:

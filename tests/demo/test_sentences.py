@@ -34,6 +34,7 @@ from transduce.demo.tree import (
 N, V, ADJ = lexicon().nouns, lexicon().verbs, lexicon().adjectives
 ANNA = Name("Anna", "Anna", is_plural=False, is_female=True)
 YESTERDAY = Word("", "yesterday", "gestern", frozenset(), "")
+ALREADY = Word("", "already", "schon", frozenset(), "")
 BECAUSE = next(word for word in lexicon().words["conjunction"] if word.key == "because")
 WHEN = next(word for word in lexicon().words["conjunction"] if word.key == "when.once")
 
@@ -63,6 +64,16 @@ STATEMENTS = [
         Clause(HE, V["give"], "past", dative=a("child"), accusative=the("apple"), time=YESTERDAY),
         "He gave a child the apple yesterday.",
         "Er gab gestern einem Kind den Apfel.",
+    ),
+    (
+        Clause(SHE, V["show"], "perfect", dative=a("child"), accusative=the("book"), frequency=ALREADY),
+        "She has already shown a child the book.",
+        "Sie hat schon einem Kind das Buch gezeigt.",
+    ),
+    (
+        Clause(SHE, V["show"], "perfect", dative=the("child"), accusative=the("book"), frequency=ALREADY),
+        "She has already shown the child the book.",
+        "Sie hat dem Kind das Buch schon gezeigt.",
     ),
     (
         Clause(SHE, V["open"], "past", accusative=the("window")),

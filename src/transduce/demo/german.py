@@ -188,11 +188,11 @@ def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
     if tree.verb.possible_places and tree.place is not None and front != "place":
         manner.append(_slot(tree, "place"))  # where it happens, not where it goes: im Garten ein Buch lesen
     if not _is_definite(accusative):
-        objects = [*times, *datives, *late, *manner, *accusatives]
-    elif late:
+        objects = [*times, *late, *datives, *manner, *accusatives]
+    elif late and not datives:
         objects = [*accusatives, *times, *late, *manner]
     else:
-        objects = [*times, *datives, *accusatives, *manner]
+        objects = [*times, *late, *datives, *accusatives, *manner]
     return [*early, *objects, *_closing(tree, said, front=front)]
 
 

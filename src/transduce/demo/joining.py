@@ -54,7 +54,7 @@ def with_subordinate(world: World) -> Sentence:
     conjunction = next(word for word in world.words("conjunction") if word.key == key)
     leads = join.may_lead and chance.holds(0.55)
     first_tense, second_tense = (join.subordinate, join.main) if leads else (join.main, join.subordinate)
-    actor = plain_person(world) if key == "while" else _lasting(world)
+    actor = plain_person(world) if key == "while" else _lasting(world, has_pronouns="present" not in join)
     verb = _deed(world, first_tense, flag="prog" if key == "while" else "")
     first = clause(world, verb, actor=actor, timing=Timing(first_tense))._replace(manner=None)
     if key == "while":
@@ -82,10 +82,10 @@ def _deed(world: World, tense: Tense, *, flag: str = "") -> Verb:
             return verb
 
 
-def _lasting(world: World) -> Nominal:
+def _lasting(world: World, *, has_pronouns: bool = True) -> Nominal:
     """Return somebody whom a pronoun can take up."""
     while True:
-        found = person(world)
+        found = person(world, with_pronouns=has_pronouns)
         if referred(world, found)[1] is not None:
             return found
 

@@ -100,7 +100,7 @@ def _whole(world: World, noun: Noun) -> NounPhrase | None:
     """Return what the noun is part of, or to whom it belongs: the roof of the house, the woman's umbrella."""
     if noun.whole and world.chance.holds(0.75):
         return NounPhrase(world.noun(*noun.whole))
-    if not noun.whole and not _OWNED.isdisjoint(noun.classes) and world.chance.holds(0.07):
+    if not noun.whole and not _OWNED.isdisjoint(noun.classes) and world.chance.holds(0.1):
         owner = world.noun("man", "woman", "boy", "girl", "kin")
         return NounPhrase(owner, world.chance.one((I, WE)).possessive if "kin" in owner.classes else THE)
     return None

@@ -123,7 +123,10 @@ def addressed(world: World) -> Sentence:
     somebody, you = addressee(world)
     verb = chance.one(world.index.deeds)
     if chance.holds(0.5):
-        tree = clause(world, verb, actor=you, timing=_asked(world, verb))._replace(manner=None)
+        timing = _asked(world, verb)
+        if timing.tense == "progressive":
+            timing = Timing("perfect")
+        tree = clause(world, verb, actor=you, timing=timing)._replace(manner=None)
         return Sentence("question", tree, front="", addressee=somebody, addressee_is_first=chance.holds(0.4))
     if chance.holds(0.4):
         return _about_you(world, somebody, you)

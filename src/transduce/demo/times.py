@@ -13,7 +13,7 @@ from transduce.demo.numerals import (
     german_number,
     german_ordinal,
 )
-from transduce.demo.tree import Negation, Nominal, NounPhrase, Tense
+from transduce.demo.tree import DU, IHR, I, Negation, Nominal, NounPhrase, Tense
 from transduce.demo.world import World
 
 _MODALS = (CAN, CAN, MUST, SHOULD, MAY, WANT_TO, WANT_TO, HAVE_TO, WOULD_LIKE, LIKE_TO)
@@ -105,6 +105,8 @@ def timing(world: World, verb: Verb, subject: Nominal) -> Timing:
         return _future(world, verb)
     if draw < 64 and is_planned and _has_a_will(subject):
         return _modal(world, verb)
+    if draw >= 64 and not is_state and subject in (I, DU, IHR) and chance.holds(0.75):
+        return _past(world, verb)  # people tell what they have done rather than what they do
     if draw < 74 and "prog" in verb.flags:
         return Timing("progressive")
     if draw < 84:
