@@ -102,6 +102,16 @@ STATEMENTS = [
     ),
     (
         Clause(
+            I,
+            V["know.person"],
+            negation="not",
+            accusative=the("man")._replace(relative=Clause(RelativePronoun("m", is_person=True), V["sing"])),
+        ),
+        "I do not know the man who sings.",
+        "Ich kenne den Mann nicht, der singt.",
+    ),
+    (
+        Clause(
             SHE,
             V["live"],
             place=Place(

@@ -38,6 +38,7 @@ _REFLEXIVE = {
     "accusative": ("mich", "dich", "sich", "uns", "euch", "sich"),
     "dative": ("mir", "dir", "sich", "uns", "euch", "sich"),
 }
+_ADVERBS = frozenset({"nicht", "nie", "noch", "schon", "gern"})  # a relative clause passes over them
 _LATE = frozenset({"schon"})  # adverbs that follow a definite object: er hat das Buch schon gelesen
 
 
@@ -127,15 +128,21 @@ def clause(tree: Clause, *, order: Order, front: Slot = "subject", is_question: 
         front = ""
     verbs = _command_verbs(tree) if order == "command" else verb_group(tree, is_question=is_question)
     lead = _slot(tree, front) if order in ("second", "last") and front else Phrase("")
-    fields = _fields(tree, front=front, order=order)
-    last = fields[-1] if fields else Phrase("")
-    words = [f"{field.core}{field.relative}" for field in fields[:-1]] + [last.core]
+    words, relative = _with_relative_apart(_fields(tree, front=front, order=order))
     if order == "last":
-        ending = [verbs.nonfinite, verbs.prefix + verbs.finite]
-        words = [lead.core + lead.relative, *words, *ending, last.relative]
+        words = [lead.core + lead.relative, *words, verbs.nonfinite, verbs.prefix + verbs.finite, relative]
     else:
-        words = [lead.core + lead.relative, verbs.finite, *words, verbs.nonfinite, verbs.prefix, last.relative]
+        words = [lead.core + lead.relative, verbs.finite, *words, verbs.nonfinite, verbs.prefix, relative]
     return " ".join(word for word in (*words, _content(tree)) if word)
+
+
+def _with_relative_apart(fields: list[Phrase]) -> tuple[list[str], str]:
+    """Return the fields in words, and the relative clause of the last phrase, which waits until after the verb."""
+    last = len(fields) - 1
+    while last >= 0 and fields[last].core in _ADVERBS:
+        last -= 1
+    words = [field.core if i == last else f"{field.core}{field.relative}" for i, field in enumerate(fields)]
+    return words, fields[last].relative if last >= 0 else ""
 
 
 def _content(tree: Clause) -> str:
@@ -145,11 +152,9 @@ def _content(tree: Clause) -> str:
     if conjunction := _CONJUNCTIONS.get(tree.content.conjunction):
         return f", {conjunction} {_subordinate(inner)},"
     assert isinstance(inner, Clause), "a clue has no infinitive"
-    fields = _middle(inner, front="subject", is_command=False)
-    last = fields[-1] if fields else Phrase("")
-    words = [f"{field.core}{field.relative}" for field in fields[:-1]]
+    words, relative = _with_relative_apart(_middle(inner, front="subject", is_command=False))
     opening = "um" if tree.content.conjunction == "in order to" else ""
-    words = [opening, *words, last.core, inner.verb.german.infinitive_with_zu, last.relative]
+    words = [opening, *words, inner.verb.german.infinitive_with_zu, relative]
     return f", {' '.join(word for word in words if word)},"
 
 

@@ -77,7 +77,15 @@ def subject(world: World, classes: tuple[str, ...]) -> Nominal:
         if world.chance.holds(0.6):
             return person(world)
         return noun_phrase(world, world.noun(classes[0]))
-    return noun_phrase(world, world.noun(*classes))
+    return opening(world, world.noun(*classes))
+
+
+def opening(world: World, noun: Noun) -> NounPhrase:
+    """Return a phrase to begin a sentence with, which seldom is a bare noun."""
+    phrase = noun_phrase(world, noun)
+    if phrase.determiner is BARE and world.chance.holds(0.9):
+        return phrase._replace(determiner=SOME if phrase.is_plural else THE)
+    return phrase
 
 
 def noun_phrase(

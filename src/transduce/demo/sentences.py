@@ -3,7 +3,7 @@
 from transduce.demo import clauses, times
 from transduce.demo.clauses import clause
 from transduce.demo.lexicon import Verb
-from transduce.demo.nominals import name, noun_phrase, person, plain_person, referred, subject
+from transduce.demo.nominals import name, noun_phrase, opening, person, plain_person, referred, subject
 from transduce.demo.relatives import takes_relative, with_relative
 from transduce.demo.times import Timing
 from transduce.demo.tree import (
@@ -108,7 +108,7 @@ def passive(world: World) -> Sentence:
     agent: Nominal = name(world) if chance.holds(0.3) else noun_phrase(world, world.noun(*verb.subjects))
     is_told = chance.holds(0.6) and not (isinstance(agent, NounPhrase) and agent.noun.english == noun.english)
     oblique = Place(clauses.BY, agent) if is_told else None
-    tree = Clause(noun_phrase(world, noun), verb, tense, is_passive=True, oblique=oblique, time=time)
+    tree = Clause(opening(world, noun), verb, tense, is_passive=True, oblique=oblique, time=time)
     return Sentence("statement", tree, front="time" if time is not None and chance.holds(0.3) else "subject")
 
 

@@ -44,11 +44,10 @@ def yes_or_no(world: World) -> Sentence:
 
 def _asked(world: World, verb: Verb) -> Timing:
     draw = world.chance.below(100)
-    if draw < 35:
-        has_time = draw < 12 and "state" not in verb.flags
-        return Timing("past", time=times.time_for(world, "past", verb=verb) if has_time else None)
     if "state" in verb.flags:
         return Timing("present")
+    if draw < 35:
+        return Timing("past", time=times.time_for(world, "past", verb=verb) if draw < 12 else None)
     if draw < 62 and "luck" not in verb.flags:
         return Timing("future")
     if draw < 75 and "prog" in verb.flags:
@@ -78,7 +77,7 @@ def open_question(world: World) -> Sentence:
     verb = chance.one(
         world.index.actions if draw > 2 else [v for v in world.index.actions if v.places or v.possible_places]
     )
-    tense: Tense = "past" if "state" in verb.flags else chance.one(_DONE)
+    tense: Tense = "present" if "state" in verb.flags else chance.one(_DONE)
     tree = clause(world, verb, actor=_asked_about(world, verb), timing=Timing(tense))._replace(manner=None)
     if draw == 2:
         return Sentence("question", tree._replace(place=_WHERE), front="place")

@@ -86,7 +86,7 @@ def told(world: World, verb: Verb) -> Timing:
     """Return a plain tense for a clause that tells something by the way."""
     if "state" in verb.flags:
         return Timing("present")
-    if world.chance.holds(0.2):
+    if world.chance.holds(0.1):
         return Timing("past", time=time_for(world, "past", verb=verb))
     return Timing("perfect" if world.chance.holds(0.25) else "past")
 
@@ -121,7 +121,7 @@ def _has_a_will(subject: Nominal) -> bool:
 
 
 def _denied(world: World, verb: Verb, subject: Nominal) -> Timing:
-    negation: Negation = world.chance.one(("not", "not", "never"))
+    negation: Negation = "not" if "state" in verb.flags else world.chance.one(("not", "not", "never"))
     is_lasting = "state" in verb.flags or negation == "never"
     if is_lasting and tells_present(verb, subject) and world.chance.holds(0.6):
         return Timing("present", negation=negation)
