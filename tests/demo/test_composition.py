@@ -12,7 +12,7 @@ from transduce.demo import english, german
 from transduce.demo.chance import Chance
 from transduce.demo.composition import compose
 from transduce.demo.lexicon import lexicon
-from transduce.demo.tree import DU, IHR, SIE, Clause, Hint, NounPhrase, Pronoun, Sentence
+from transduce.demo.tree import DU, IHR, SIE, WHAT, Clause, Hint, NounPhrase, Pronoun, Sentence
 
 
 def _nouns(tree: object) -> Iterator[NounPhrase]:
@@ -131,3 +131,30 @@ def test_english_determines_german_in_a_hundred_thousand_sentences() -> None:
     for tree in itertools.islice(compose(3, stream="many"), 100_000):
         source, target = english.sentence(tree), german.sentence(tree)
         assert translations.setdefault(source, target) == target
+
+
+def test_what_is_asked_only_where_the_verb_has_one_meaning(trees: list[Sentence]) -> None:
+    meanings: dict[tuple[str, str], set[str]] = {}
+    for verb in lexicon().verbs.values():
+        if verb.accusatives:
+            infinitive = verb.german.full_infinitive
+            meanings.setdefault((verb.english.base, verb.english.particle), set()).add(infinitive)
+    seen = 0
+    for tree in trees:
+        for clause in _clauses(tree):
+            if clause.accusative is WHAT:
+                assert len(meanings[clause.verb.english.base, clause.verb.english.particle]) == 1, english.sentence(
+                    tree
+                )
+                seen += 1
+    assert seen > 5
+
+
+def test_she_and_her_never_stand_beside_somebody_else_of_hidden_sex(trees: list[Sentence]) -> None:
+    seen = 0
+    for tree in trees:
+        hidden = [p for p in _nouns(tree) if "role" in p.noun.classes and not p.is_plural]
+        if re.search(r"\b(she|her)\b", english.sentence(tree), re.IGNORECASE):
+            assert not hidden, english.sentence(tree)
+            seen += 1
+    assert seen > 300

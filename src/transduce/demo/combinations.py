@@ -77,8 +77,6 @@ def _of_nominal(tree: Nominal | object) -> Iterator[Combination]:
         yield Combination(adjective.key, _key(tree))
     if tree.owner is not None:
         yield from _of_nominal(tree.owner)
-    if tree.place is not None:
-        yield from _of_nominal(tree.place.nominal)
     if tree.relative is not None:
         yield from _of_clause(tree.relative, tree)
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 from transduce.demo import joining, predicates, senses, sentences, talk
 from transduce.demo.chance import Chance
-from transduce.demo.tree import Sentence
+from transduce.demo.nominals import hides_sex
+from transduce.demo.tree import SHE, NounPhrase, Sentence, nominals
 from transduce.demo.world import World
 
 _KINDS: tuple[tuple[int, Callable[[World], Sentence]], ...] = (
@@ -35,11 +36,25 @@ def compose(seed: int, *, stream: str) -> Iterator[Sentence]:
     chance = Chance(seed, stream=stream)
     world = World(chance)
     while True:
-        yield chance.one(_DEALT)(world)
+        tree = chance.one(_DEALT)(world)
+        if is_clear(tree):
+            yield tree
 
 
 def compose_long(seed: int, *, stream: str) -> Iterator[Sentence]:
     """Yield sentences with more clauses inside each other than any that `compose` makes."""
     world = World(Chance(seed, stream=stream))
     while True:
-        yield joining.nested(world)
+        tree = joining.nested(world)
+        if is_clear(tree):
+            yield tree
+
+
+def is_clear(tree: Sentence) -> bool:
+    """Return whether no "she" or "her" could be taken for somebody who is meant to be a man: she met the teacher."""
+    hides, tells = False, False
+    for nominal in nominals(tree):
+        hides = hides or hides_sex(nominal)
+        is_hers = isinstance(nominal, NounPhrase) and nominal.determiner is SHE.possessive
+        tells = tells or nominal is SHE or is_hers
+    return not (hides and tells)

@@ -200,8 +200,6 @@ def noun_phrase(tree: NounPhrase) -> str:
         words.insert(0, determiner)
     if owner is not None and "person" not in owner.noun.classes:
         words += ["of", noun_phrase(owner)]
-    if tree.place is not None:
-        words.append(place(tree.place))
     if isinstance(tree.relative, Hint):
         words.append(hint(tree.relative))
     elif tree.relative is not None:

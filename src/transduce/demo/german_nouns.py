@@ -102,8 +102,6 @@ def noun_phrase(tree: NounPhrase, case: Case) -> str:
     words.append(noun_form(tree, case))
     if tree.owner is not None:
         words.append(noun_phrase(tree.owner, "genitive"))
-    if tree.place is not None and isinstance(tree.place.nominal, NounPhrase):
-        words.append(after_preposition(tree.place, noun_phrase(tree.place.nominal, tree.place.preposition.case)))
     return " ".join(words)
 
 

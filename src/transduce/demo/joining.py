@@ -153,7 +153,7 @@ def _thing(world: World, tree: Clause) -> Pronoun | None:
     phrase = tree.accusative
     if not isinstance(phrase, NounPhrase) or not phrase.noun.classes.isdisjoint({"person", "language", "game"}):
         return None
-    if tree.verb.key == "play.music":
+    if tree.verb.key == "play.music" or tree.verb.put:  # it: the vase, or the table on which it was put?
         return None
     return THEY if phrase.is_plural else referred(world, phrase)[1]
 

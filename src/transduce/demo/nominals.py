@@ -175,19 +175,24 @@ def number(value: int) -> Determiner:
 def other_person(world: World, actor: Nominal, classes: tuple[str, ...], *, is_simple: bool = False) -> Nominal:
     """Return somebody for `actor` to deal with, so that a later "she" or "her" can only mean the actor."""
     chance = world.chance
-    hides_sex = isinstance(actor, NounPhrase) and "role" in actor.noun.classes and not actor.is_plural
+    is_hidden = hides_sex(actor)
     if "person" in classes and chance.holds(0.25):
         found = name(world)
-        if not (isinstance(actor, Name) and found.english in actor.english) and not (hides_sex and found.is_female):
+        if not (isinstance(actor, Name) and found.english in actor.english) and not (is_hidden and found.is_female):
             return found
     if "person" in classes and isinstance(actor, Name | Pronoun) and chance.holds(0.25):
         return chance.one([p for p in PRONOUNS if isinstance(actor, Name) or _may_meet(actor, p)])
     noun = different_noun(world, actor, classes)
-    confuses = "role" in noun.classes and (hides_sex or _may_be_she(actor))
-    confuses = confuses or (hides_sex and "she" in noun.classes)
+    confuses = "role" in noun.classes and (is_hidden or _may_be_she(actor))
+    confuses = confuses or (is_hidden and "she" in noun.classes)
     if confuses and "single" in noun.classes:
         noun = world.noun("child", "tourist", "guest", "neighbour")
     return noun_phrase(world, noun, is_simple=is_simple, is_plural=True if confuses else None)
+
+
+def hides_sex(tree: Nominal) -> bool:
+    """Return whether only a pronoun could tell this person's sex: a teacher, alone."""
+    return isinstance(tree, NounPhrase) and "role" in tree.noun.classes and not tree.is_plural
 
 
 def different_noun(world: World, actor: Nominal, classes: tuple[str, ...]) -> Noun:

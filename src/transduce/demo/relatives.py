@@ -4,8 +4,7 @@ from typing import TypeGuard
 
 from transduce.demo import times
 from transduce.demo.clauses import clause
-from transduce.demo.lexicon import Verb
-from transduce.demo.nominals import noun_phrase, person
+from transduce.demo.nominals import hides_sex, noun_phrase, person
 from transduce.demo.tree import (
     SHE,
     THE,
@@ -39,11 +38,12 @@ def takes_relative(tree: Nominal | None) -> TypeGuard[NounPhrase]:
     )
 
 
-def with_relative(world: World, tree: NounPhrase, *, main_verb: Verb) -> NounPhrase:
-    """Return the phrase with a relative clause, or as it was if chance finds none that adds something."""
+def with_relative(world: World, tree: NounPhrase, *, main: Clause) -> NounPhrase:
+    """Return the phrase with a relative clause, or as it was if chance finds none that fits the main clause."""
     relative = _relative(world, tree)
-    is_new = relative is not None and relative.verb is not main_verb
-    return tree._replace(relative=relative) if is_new else tree
+    if relative is None or relative.verb is main.verb or (relative.subject is SHE and hides_sex(main.subject)):
+        return tree
+    return tree._replace(relative=relative)
 
 
 def _relative(world: World, antecedent: NounPhrase) -> Clause | None:
@@ -142,6 +142,6 @@ def _somebody_else(world: World, antecedent: NounPhrase) -> Nominal:
         if isinstance(actor, NounPhrase):
             if "role" in actor.noun.classes or actor.noun.english == antecedent.noun.english:
                 continue
-        elif actor is SHE and "role" in antecedent.noun.classes:
+        elif actor is SHE and hides_sex(antecedent):
             continue
         return actor

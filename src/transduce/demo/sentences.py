@@ -56,8 +56,8 @@ def add_relative(world: World, tree: Clause) -> Clause:
     # "The farmer who got up rarely worked" leaves open what was rare.
     squints = (tree.frequency is not None or tree.negation == "never") and tree.tense in ("present", "past")
     if takes_relative(tree.subject) and not squints and not (takes_relative(thing) and world.chance.holds(0.6)):
-        return tree._replace(subject=with_relative(world, tree.subject, main_verb=tree.verb))
-    return tree._replace(accusative=with_relative(world, thing, main_verb=tree.verb)) if takes_relative(thing) else tree
+        return tree._replace(subject=with_relative(world, tree.subject, main=tree))
+    return tree._replace(accusative=with_relative(world, thing, main=tree)) if takes_relative(thing) else tree
 
 
 def fronted(world: World) -> Sentence:

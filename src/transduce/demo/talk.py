@@ -95,9 +95,9 @@ def _ask_for_object(world: World) -> Sentence:
     if not isinstance(phrase, NounPhrase) or "person" in phrase.noun.classes:
         return Sentence("question", tree._replace(accusative=WHO), front="accusative")
     draw = chance.below(3)
-    if draw == 0 or not phrase.noun.german_plural:
+    if (draw == 0 or not phrase.noun.german_plural) and verb.key not in world.index.told_by_object:
         return Sentence("question", tree._replace(accusative=WHAT), front="accusative")
-    is_count = draw == 1
+    is_count = draw == 1 and bool(phrase.noun.german_plural)
     asked = phrase._replace(
         determiner=HOW_MANY if is_count else WHICH, is_plural=is_count or phrase.is_plural, owner=None
     )

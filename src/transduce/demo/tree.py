@@ -5,6 +5,7 @@ to agree: gender is the noun's, number and determiner the phrase's, person the p
 of the clause in which a phrase stands.
 """
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from transduce.demo.german_verbs import Modal
@@ -110,7 +111,6 @@ class NounPhrase(NamedTuple):
     is_plural: bool = False
     adjectives: tuple[Adjective, ...] = ()
     owner: "NounPhrase | None" = None
-    place: "Place | None" = None
     relative: "Clause | Hint | None" = None
 
     @property
@@ -188,3 +188,29 @@ class Sentence(NamedTuple):
     joined_keeps_subject: bool = True
     addressee: Name | None = None
     addressee_is_first: bool = True
+
+
+def nominals(tree: Sentence) -> Iterator[Nominal]:
+    """Yield every noun phrase, pronoun and name of a sentence, those inside others too."""
+    for part in (tree.main, tree.subordinate, tree.joined):
+        if part is not None:
+            yield from _nominals_of(part)
+
+
+def _nominals_of(tree: Clause | Hint) -> Iterator[Nominal]:
+    found: list[Nominal | None] = [tree.subject]
+    if isinstance(tree, Clause):
+        found += [tree.accusative, tree.dative]
+        found += [place.nominal for place in (tree.oblique, tree.place) if isinstance(place, Place)]
+        if tree.predicate is not None:
+            found += [tree.predicate.nominal, tree.predicate.than]
+        if tree.content is not None:
+            yield from _nominals_of(tree.content.clause)
+    for nominal in found:
+        while nominal is not None:
+            yield nominal
+            if not isinstance(nominal, NounPhrase):
+                break
+            if nominal.relative is not None:
+                yield from _nominals_of(nominal.relative)
+            nominal = nominal.owner

@@ -18,6 +18,10 @@ class Index:
         self.events = tuple(verb for verb in self.actions if "state" not in verb.flags)
         self.deeds = tuple(verb for verb in self.events if "person" in verb.subjects)
         self.plans = tuple(verb for verb in self.deeds if "luck" not in verb.flags)
+        spoken = [(verb.english.base, verb.english.particle) for verb in verbs if verb.accusatives]
+        self.told_by_object = frozenset(  # to paint a wall is streichen, to paint a picture malen
+            verb.key for verb in verbs if spoken.count((verb.english.base, verb.english.particle)) > 1
+        )
         self.passives = tuple(verb for verb in self.events if "pass" in verb.flags)
         scenes = sorted({verb.scene for verb in self.deeds if verb.scene})
         self.scenes = {scene: tuple(verb for verb in self.deeds if verb.scene == scene) for scene in scenes}
