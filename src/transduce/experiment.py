@@ -219,7 +219,8 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever TOML can say
 
 def _toml(value: Any) -> str:  # noqa: ANN401 - whatever JSON can say
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items() if item is not None) + " }"
+        named = {json.dumps(key): _toml(item) for key, item in value.items() if item is not None}
+        return "{ " + ", ".join(f"{key} = {item}" for key, item in named.items()) + " }" if named else "{}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False)
@@ -234,6 +235,8 @@ def _type_name(annotation: object) -> str:
         return _type_name(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) in (tuple, list):
         return f"list of {_type_name(typing.get_args(annotation)[0])}"
+    if typing.get_origin(annotation) is dict:
+        return f"table of {_type_name(typing.get_args(annotation)[1])}"
     names = {int: "integer", float: "number", str: "text", bool: "true | false", Path: "path"}
     return (
         names.get(annotation, getattr(annotation, "__name__", str(annotation)))

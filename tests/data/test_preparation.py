@@ -92,6 +92,15 @@ def test_placeholders_are_out_of_the_text_and_whole_in_the_originals(tmp_path: P
     assert all("%s" in side for pair in originals(prepared.valid) for side in pair)
 
 
+def test_a_file_with_another_count_of_pairs_than_expected_is_refused(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"{corpus.name} holds 80 pairs, but data.expected_pairs says 81"):
+        build(config(corpus, expected_pairs={corpus.name: 81}), tmp_path / "p")
+    build(config(corpus, expected_pairs={corpus.name: 80, "another.tsv": 5}), tmp_path / "p")
+    again = Watcher()
+    build(config(corpus), tmp_path / "p", again)
+    assert not again.stages, "what is expected does not change what is prepared"
+
+
 def test_the_vocabulary_is_learned_from_the_training_text_alone(
     corpus: Path, sentences: list[tuple[str, str]], tmp_path: Path
 ) -> None:

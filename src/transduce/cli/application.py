@@ -12,6 +12,7 @@ from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
 from transduce.cli.likelihood import likelihood
+from transduce.cli.models import models
 from transduce.cli.serve import serve
 from transduce.cli.settings import settings
 from transduce.cli.system import system
@@ -52,6 +53,7 @@ app.command()(likelihood)
 app.command()(attention)
 app.command()(export)
 app.command()(serve)
+app.command()(models)
 app.command()(settings)
 app.command()(describe)
 app.command()(system)

@@ -1,13 +1,22 @@
-"""`transduce describe`: what a preset or a model is made of and what it costs."""
+"""`transduce describe`: what a preset, a model or an experiment is made of and what it costs."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from transduce.model.config import ModelConfig
+    from transduce.training.config import TrainingConfig
+
 
 def describe(
-    what: Annotated[str, typer.Argument(metavar="PRESET|MODEL", help="A preset such as base, or a model directory.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="PRESET|MODEL|FILE", help="A preset such as base, a model directory, or an experiment file."
+        ),
+    ],
     vocabulary: Annotated[int | None, typer.Option(help="Size of the vocabulary, in place of the preset's.")] = None,
     length: Annotated[int, typer.Option(help="Length of the sentences that arithmetic is counted for.")] = 25,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
@@ -23,15 +32,9 @@ def describe(
 
 
 def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]:
-    from transduce.experiment import resolve_experiment
     from transduce.model import cost
-    from transduce.model_directory import bundled_models, find_model, read_description
 
-    if Path(what).exists() or what in bundled_models():
-        config, training = read_description(find_model(what)).architecture, None
-    else:
-        experiment = resolve_experiment(preset=what)
-        config, training = experiment.model, experiment.training
+    config, training = _described(what)
     if vocabulary is not None:
         config = config.model_copy(update={"vocabulary_size": vocabulary})
     arithmetic = cost.arithmetic(config, length=length)
@@ -67,6 +70,17 @@ def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]
     if what in TABLE_2:
         facts["paper"] = TABLE_2[what]
     return facts
+
+
+def _described(what: str) -> "tuple[ModelConfig, TrainingConfig | None]":
+    """Return the sizes of what a user names, and its schedule unless it is a trained model."""
+    from transduce.experiment import resolve_experiment
+    from transduce.model_directory import bundled_models, find_model, read_description
+
+    if Path(what).is_dir() or what in bundled_models():
+        return read_description(find_model(what)).architecture, None
+    experiment = resolve_experiment(Path(what)) if Path(what).is_file() else resolve_experiment(preset=what)
+    return experiment.model, experiment.training
 
 
 # Table 2's last column and how the paper came to it: hours x GPUs x the sustained rate it assumes for a P100.

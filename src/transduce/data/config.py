@@ -24,6 +24,10 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     test: tuple[str, ...] = ()
     """Test text, in the same forms. It is kept whole: nothing is ever cleaned out of it."""
 
+    expected_pairs: dict[str, PositiveInt] = {}
+    """How many pairs a file must hold, by its name without folders (of two aligned files the source's); a file that
+    holds more or fewer is refused before training. For recipes: it notices an incomplete or another download."""
+
     source_language: str | None = None
     """The language to translate from, as a BCP 47 tag such as `en` or `pt-BR`. It also names the column to read."""
 

@@ -1,6 +1,7 @@
 """How the pairs that were read are divided: what trains, what validates, what tests, and what is a repetition."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -60,6 +61,17 @@ def refuse_empty(texts: Mapping[str, CorpusText], read: ReadText) -> None:
             raise DataError(
                 f"None of the {given:,} pairs of data.{split} is left after cleaning ({told(counts)}). "
                 "Look at the files, or switch rules off (data.drop_…)."
+            )
+
+
+def refuse_unexpected(read: ReadText, expected: Mapping[str, int]) -> None:
+    """Refuse a file that does not hold as many pairs as `data.expected_pairs` says."""
+    for corpus in (corpus for corpora in read.corpora.values() for corpus in corpora):
+        wanted = expected.get(Path(corpus.path).name, corpus.pairs)
+        if corpus.pairs != wanted:
+            raise DataError(
+                f"{corpus.path} holds {corpus.pairs:,} pairs, but data.expected_pairs says {wanted:,}: the download is "
+                "incomplete or another one. Get it again from where the recipe says, or leave the key out."
             )
 
 

@@ -26,7 +26,7 @@ def settings_of(config: DataConfig, *, vocabulary_size: int) -> dict[str, Any]:
     tokenizer = None if config.tokenizer is None else sha256_of_file(tokenizer_file(config.tokenizer))
     return {
         "format": _FORMAT,
-        "data": config.model_dump(mode="json"),
+        "data": config.model_dump(mode="json", exclude={"expected_pairs"}),
         "vocabulary_size": vocabulary_size if tokenizer is None else None,
         "tokenizer_sha256": tokenizer,
     }

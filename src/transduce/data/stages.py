@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from transduce.data.cleaning import Dropped, dropped_list
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText, read_corpora
-from transduce.data.division import divide, refuse_empty, repetitions, told, unrepeated
+from transduce.data.division import divide, refuse_empty, refuse_unexpected, repetitions, told, unrepeated
 from transduce.data.encoding import Encoder, Share, lines_to_learn_from
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
 from transduce.data.reuse import tokenizer_file, unchanged
@@ -58,6 +58,7 @@ class Stages:
         read = self._read()
         texts = {split: CorpusText(self._folder / TEXT / split, read.corpora[split]) for split in SPLITS}
         refuse_empty(texts, read)
+        refuse_unexpected(read, self._config.expected_pairs)
         rows = unrepeated(texts["train"], self._config)
         shares = divide(texts, rows, self._config)
         tokenizer = self._tokenizer(shares["train"], vocabulary_size)

@@ -1,0 +1,101 @@
+"""`transduce models`: the models at hand, those that came with the package and those in folders of the user's own."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Where `transduce train` and most people put models.
+USUAL_FOLDERS = (Path("models"), Path("runs"))
+
+
+def models(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FOLDER]…", help="Folders that hold models or runs; models/ and runs/ unless given.", exists=True
+        ),
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+) -> None:
+    """List the bundled models and those in your folders, with languages, sizes and scores."""
+    import json
+
+    found = [*_bundled(), *_in_folders(folders or [folder for folder in USUAL_FOLDERS if folder.is_dir()])]
+    if json_output:
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    elif found:
+        _draw(found)
+    else:
+        typer.echo("No models here. `transduce train --train corpus.tsv --output runs/NAME` makes one.")
+
+
+def _bundled() -> "Iterator[dict[str, Any]]":
+    from transduce.model_directory import bundled_models
+
+    for name, folder in bundled_models().items():
+        yield {"name": name, "bundled": True, **_facts(folder)}
+
+
+def _in_folders(folders: "list[Path]") -> "Iterator[dict[str, Any]]":
+    """Look at each folder itself and at what lies directly in it: model directories, and runs that hold one."""
+    from transduce.model_directory import CONFIG, find_model
+
+    for folder in folders:
+        for place in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
+            model = find_model(str(place.absolute()))
+            if (model / CONFIG).is_file() and (place == folder or place.name != "model"):
+                yield {"name": str(place), "bundled": False, **_facts(model)}
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    """Return what config.json says of a model, or what is wrong with it: one bad model must not hide the others."""
+    from transduce.errors import ModelError
+    from transduce.model import cost
+    from transduce.model_directory import read_description
+
+    try:
+        description = read_description(folder)
+    except ModelError as fault:
+        return {"folder": str(folder), "fault": str(fault)}
+    return {
+        "folder": str(folder),
+        "source": description.languages.source,
+        "target": description.languages.target,
+        "parameters": cost.parameter_count(description.architecture),
+        "weights": description.weights,
+        "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+        "validation": description.training.get("validation", {}),
+    }
+
+
+def _draw(found: "list[dict[str, Any]]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model", overflow="fold")
+    table.add_column("languages")
+    for name in ("parameters", "weights", "on disk", "BLEU"):
+        table.add_column(name, justify="right")
+    for model in found:
+        name = model["name"] + (" (bundled)" if model["bundled"] else "")
+        if "fault" in model:
+            continue
+        bleu = model["validation"].get("bleu")
+        table.add_row(
+            name,
+            f"{model['source'] or '?'} → {model['target'] or '?'}",
+            f"{model['parameters']:,}",
+            model["weights"],
+            f"{model['bytes'] / 1e6:,.1f} MB",
+            f"{bleu:.1f}" if bleu is not None else "–",
+        )
+    Console().print(table)
+    for model in found:
+        if "fault" in model:
+            typer.echo(f"{model['name']} cannot be used: {model['fault']}")
+    typer.echo("BLEU as validated while training; the model's README.md and `transduce evaluate` say more.")
