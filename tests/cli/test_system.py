@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from transduce.cli.system import FEATURES, LIBRARIES, as_lines
+from transduce.cli.system import FEATURES, LIBRARIES, OPTIONAL, as_lines
 from transduce.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +36,8 @@ def test_every_dependency_is_reported_with_its_version(facts: dict[str, Any]) ->
         dependencies = tomllib.load(file)["project"]["dependencies"]
     declared = {dependency.partition(">")[0].partition("=")[0].strip() for dependency in dependencies}
     assert set(LIBRARIES) == declared
-    assert facts["libraries"] == {name: version(name) for name in declared}
+    optional = {name: version(name) if find_spec(name) else None for name in OPTIONAL}
+    assert facts["libraries"] == {**{name: version(name) for name in declared}, **optional}
     assert facts["transduce"] == __version__
     assert facts["python"].startswith(platform.python_version())
 

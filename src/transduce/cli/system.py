@@ -20,6 +20,7 @@ LIBRARIES = (
     "typer",
     "zstandard",
 )
+OPTIONAL = ("ctranslate2",)
 # What the speed of training (bf16) and of translation (int8) hangs on, as Linux names it.
 FEATURES = {
     "avx2": ("avx2",),
@@ -56,7 +57,7 @@ def _gather() -> dict[str, Any]:
     return {
         "transduce": __version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
-        "libraries": {name: _version_of(name) for name in LIBRARIES},
+        "libraries": {name: _version_of(name) for name in LIBRARIES + OPTIONAL},
         "platform": platform.platform(),
         "processor": {
             "name": processor_name(),

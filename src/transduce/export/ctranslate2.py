@@ -1,0 +1,216 @@
+"""A directory that CTranslate2 loads: the same network in its names, held against ours after writing.
+
+CTranslate2 writes the files itself, from a specification that is filled in here. Positions go in as a table of our
+own, in the paper's order, or of zeros where there are none, so every kind of positions can be expressed; so can
+unscaled scores, as a scale of 1 for the queries. What it has no layer for (additive scores, heads whose values and
+keys differ in width) is refused.
+
+What was written is loaded again and asked for the log-probabilities of sentence pairs. They must be ours: its search
+divides by another length penalty, so translations would prove nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import sentencepiece
+import torch
+from torch import Tensor
+
+from transduce.errors import ModelError
+from transduce.files import directory_written_atomically
+from transduce.model.config import ModelConfig
+from transduce.model.layers import LAYER_NORM_EPSILON
+from transduce.model.log_probabilities import token_log_probabilities
+from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
+from transduce.model.transformer import START_ID, Transformer
+from transduce.model_directory import ModelDirectory
+from transduce.text.tokenizer import EOS, UNK
+
+LONGEST = 1024
+"""Rows of the position tables, unless positions are learned; a sentence that is longer is refused there."""
+_PAIRS = 8  # sentence pairs that the written model is held against ours with
+_DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # the largest mean one in a log-probability that rounding explains
+
+Weights = Literal["float32", "int8"]
+
+
+def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights = "float32") -> float:
+    """Write a CTranslate2 directory at `folder`, which must not exist, and verify it.
+
+    Returns the largest difference between its and our log-probability of a token.
+    """
+    if folder.exists():
+        raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
+    config = model.description.architecture
+    _require_expressible(config)
+    library = _library()
+    specification = _specification(library, config)
+    network = model.transformer()
+    _fill(specification, network)
+    pieces = _pieces(model)
+    specification.register_source_vocabulary(pieces)
+    specification.register_target_vocabulary(pieces)
+    settings = specification.config
+    settings.bos_token = settings.decoder_start_token = pieces[START_ID]
+    settings.eos_token, settings.unk_token = pieces[EOS], pieces[UNK]
+    settings.add_source_eos = True
+    settings.layer_norm_epsilon = LAYER_NORM_EPSILON
+    specification.validate()
+    specification.optimize(quantization=weights)
+    with directory_written_atomically(folder) as beside:
+        specification.save(str(beside))
+        (beside / "sentencepiece.model").write_bytes(model.tokenizer.to_bytes())
+        (beside / "README.md").write_text(_card(model, weights), encoding="utf-8")
+        return _verify(library, beside, network, pieces, weights=weights)
+
+
+def _library() -> Any:  # noqa: ANN401 - a module without types
+    try:
+        import ctranslate2
+        import ctranslate2.specs
+    except ImportError:
+        raise ModelError(
+            "CTranslate2 is not installed, and it writes and verifies this format itself. "
+            "Install it with: pip install 'transduce[ctranslate2]'"
+        ) from None
+    return ctranslate2
+
+
+def _require_expressible(config: ModelConfig) -> None:
+    faults = []
+    if config.scores == "additive":
+        faults.append('scores = "additive": its attention knows dot products only')
+    if config.query_width != config.value_width:
+        faults.append(f"d_k = {config.query_width} and d_v = {config.value_width}: its heads have one width for both")
+    if faults:
+        raise ModelError(f"CTranslate2 has no place for this model's {'; '.join(faults)}. Export another model.")
+
+
+def _specification(library: Any, config: ModelConfig) -> Any:  # noqa: ANN401
+    specs = library.specs
+    activation = specs.Activation.GELU if config.activation == "gelu" else specs.Activation.RELU
+    common = {"pre_norm": config.norm == "pre", "activation": activation}
+    if config.query_width * config.heads != config.d_model:
+        common["head_dim"] = config.query_width
+    return specs.TransformerSpec(
+        specs.TransformerEncoderSpec(config.encoder_depth, config.heads, **common),
+        specs.TransformerDecoderSpec(config.decoder_depth, config.heads, **common),
+    )
+
+
+def _fill(specification: Any, network: Transformer) -> None:  # noqa: ANN401
+    config, weights = network.config, {name: _array(value) for name, value in network.named_parameters()}
+    embeddings = network.embeddings
+    specification.encoder.embeddings[0].weight = _array(embeddings.source_VD)
+    specification.decoder.embeddings.weight = _array(embeddings.target_VD)
+    specification.decoder.projection.weight = _array(embeddings.output_VD)
+    for stack, name in ((specification.encoder, "encoder"), (specification.decoder, "decoder")):
+        stack.scale_embeddings = True
+        stack.position_encodings.encodings = _positions(config, weights.get(f"{name}.positions.table_TD"))
+        if config.norm == "pre":
+            _fill_norm(stack.layer_norm, weights, f"{name}.final_norm")
+        for number, layer in enumerate(stack.layer):
+            _fill_layer(layer, weights, f"{name}.layers.{number}", is_unscaled=config.scores == "unscaled")
+
+
+def _fill_layer(layer: Any, weights: Mapping[str, "np.ndarray[Any, Any]"], name: str, *, is_unscaled: bool) -> None:  # noqa: ANN401
+    attentions = [("self_attention", layer.self_attention, [("W_Q", "W_K", "W_V"), ("W_O",)])]
+    if f"{name}.cross_attention.W_Q.weight" in weights:
+        attentions.append(("cross_attention", layer.attention, [("W_Q",), ("W_K", "W_V"), ("W_O",)]))
+    for sublayer, attention, fused in attentions:
+        _fill_norm(attention.layer_norm, weights, f"{name}.{sublayer}_residual.norm")
+        for linear, parts in zip(attention.linear, fused, strict=True):
+            _fill_linear(linear, weights, [f"{name}.{sublayer}.{part}" for part in parts])
+        if is_unscaled:
+            attention.queries_scale = 1.0
+    _fill_norm(layer.ffn.layer_norm, weights, f"{name}.feed_forward_residual.norm")
+    _fill_linear(layer.ffn.linear_0, weights, [f"{name}.feed_forward.W_1"])
+    _fill_linear(layer.ffn.linear_1, weights, [f"{name}.feed_forward.W_2"])
+
+
+def _fill_linear(linear: Any, weights: Mapping[str, "np.ndarray[Any, Any]"], names: Sequence[str]) -> None:  # noqa: ANN401
+    linear.weight = np.concatenate([weights[f"{name}.weight"] for name in names])
+    if f"{names[0]}.bias" in weights:
+        linear.bias = np.concatenate([weights[f"{name}.bias"] for name in names])
+
+
+def _fill_norm(norm: Any, weights: Mapping[str, "np.ndarray[Any, Any]"], name: str) -> None:  # noqa: ANN401
+    norm.gamma, norm.beta = weights[f"{name}.weight"], weights[f"{name}.bias"]
+
+
+def _positions(config: ModelConfig, learned: "np.ndarray[Any, Any] | None") -> "np.ndarray[Any, Any]":
+    if learned is not None:
+        return learned
+    if config.positions == "none":
+        return np.zeros((LONGEST, config.d_model), dtype=np.float32)
+    make = concatenated_positions if config.positions == "concatenated" else sinusoidal_positions
+    return _array(make(LONGEST, config.d_model))
+
+
+def _array(tensor: Tensor) -> "np.ndarray[Any, Any]":
+    # A copy: quantisation there multiplies in place, and ours is still needed to verify.
+    return tensor.detach().float().clone(memory_format=torch.contiguous_format).numpy()
+
+
+def _pieces(model: ModelDirectory) -> list[str]:
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.tokenizer.to_bytes())
+    return [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
+
+
+@torch.no_grad()
+def _verify(library: Any, folder: Path, network: Transformer, pieces: Sequence[str], *, weights: Weights) -> float:  # noqa: ANN401
+    """Return the largest difference in the log-probability of a token, or refuse what was written."""
+    pairs = _made_up_pairs(network.config)
+    theirs = log_probabilities_there(library.Translator(str(folder), compute_type=weights), pairs, pieces)
+    differences: list[float] = []
+    for (source, target), found in zip(pairs, theirs, strict=True):
+        hidden_BTD = network(torch.tensor([source]), torch.tensor([target]))
+        ours = token_log_probabilities(hidden_BTD, network.output_matrix_VD, torch.tensor([target]))[0].tolist()
+        differences += [abs(a - b) for a, b in zip(ours, found, strict=True)]
+    mean = sum(differences) / len(differences)
+    if not mean <= _DIFFERENCE[weights]:  # so that NaN is refused
+        raise ModelError(
+            f"CTranslate2 {library.__version__} gives other log-probabilities than this model (by {mean:.2g} on "
+            "average), so nothing was written. This is a fault of the export, not of the model: please report it."
+        )
+    return max(differences)
+
+
+def log_probabilities_there(
+    translator: Any,  # noqa: ANN401
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    pieces: Sequence[str],
+) -> list[list[float]]:
+    """Return what CTranslate2 makes of each target token; source and target end in EOS, which it adds itself."""
+    found = translator.score_batch(
+        [[pieces[token] for token in source[:-1]] for source, _ in pairs],
+        [[pieces[token] for token in target[:-1]] for _, target in pairs],
+    )
+    return [list(result.log_probs) for result in found]
+
+
+def _made_up_pairs(config: ModelConfig) -> list[tuple[list[int], list[int]]]:
+    generator = torch.Generator().manual_seed(1)
+    longest = min(40, config.learned_positions) if config.positions == "learned" else 40
+
+    def sentence(number: int) -> list[int]:
+        length = 1 + number * (longest - 2) // _PAIRS
+        drawn = torch.randint(EOS + 1, config.vocabulary_size, (length,), generator=generator)
+        return [*drawn.tolist(), EOS]
+
+    return [(sentence(number), sentence(_PAIRS - 1 - number)) for number in range(_PAIRS)]
+
+
+def _card(model: ModelDirectory, weights: Weights) -> str:
+    languages = model.description.languages
+    return (
+        f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
+        f"A CTranslate2 directory, weights in {weights}: `ctranslate2.Translator` loads it. Cut text into pieces with "
+        "`sentencepiece.model`; the end token is added there.\n\n"
+        "Its log-probabilities were compared with the model's after writing. Its search differs: scores are divided "
+        "by length ** penalty, where the paper has ((5 + length) / 6) ** penalty, so translations can differ. "
+        'Give `disable_unk=True`, and `suppress_sequences=[["<pad>"], ["<s>"]]`, to forbid what transduce forbids. '
+        "Placeholders (`%s`, tags, addresses) are left to the model as text there.\n"
+    )
