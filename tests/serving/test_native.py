@@ -1,13 +1,17 @@
 """The native API over HTTP, against the translator itself."""
 
+import base64
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
+from transduce.text.tokenizer import EOS
 from transduce.translator import Translator
 
 pytestmark = pytest.mark.slow
+HEAD = {"source": [5, EOS], "target": [6, EOS], "stack": "cross", "layer": 0, "head": 0}
 
 
 def test_translations_with_scores_and_tokens(client: httpx.Client, translator: Translator) -> None:
@@ -45,6 +49,22 @@ def test_attention_is_the_report_of_the_command(client: httpx.Client, translator
     assert "der Hund läuft." in page.text
 
 
+def test_numbers_of_a_head_are_those_behind_the_report(client: httpx.Client, translator: Translator) -> None:
+    text = "the dog runs."
+    report = client.post("/v1/attention", json={"text": text}).json()
+    ids = {side: [token["id"] for token in report[side]["tokens"]] for side in ("source", "target")}
+    own = translator.attention(text).recording.cross
+    answer = client.post("/v1/attention/numbers", json={**ids, "stack": "cross", "layer": 0, "head": 7}).json()
+    for name, expected in (
+        ("query", own.query_LHQE[0, 7]),
+        ("key", own.key_LHKE[0, 7]),
+        ("value", own.value_LHKG[0, 7]),
+    ):
+        found = np.frombuffer(base64.b64decode(answer[name]["base64_f32"]), "<f4").reshape(answer[name]["shape"])
+        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-6)
+    assert answer["scale"] == pytest.approx(2**-0.5)
+
+
 @pytest.mark.parametrize(
     ("path", "body", "fault"),
     [
@@ -61,6 +81,14 @@ def test_attention_is_the_report_of_the_command(client: httpx.Client, translator
         ("attention", {"text": " "}, "the text is empty"),
         ("attention", {"text": "a " * 60}, "at most 40 can be looked into at once"),
         ("attention", {"text": "a", "target": "a " * 60}, "at most 40 can be looked into at once"),
+        ("attention/numbers", {**HEAD, "layer": 1}, "There is no layer 1, head 0 in the cross attention"),
+        ("attention/numbers", {**HEAD, "head": 11}, "it has layers 0 to 0 and heads 0 to 10"),
+        ("attention/numbers", {**HEAD, "stack": "middle"}, "stack: Input should be"),
+        ("attention/numbers", {**HEAD, "source": [5, 9]}, "source must end in 3"),
+        ("attention/numbers", {**HEAD, "target": [10**6, EOS]}, "target must hold ids of tokens"),
+        ("attention/numbers", {**HEAD, "target": [0, EOS]}, "target: Input should be greater than or equal to 1"),
+        ("attention/numbers", {**HEAD, "source": [5] * 40 + [EOS]}, "source has 41 tokens; at most 40"),
+        ("attention/numbers", {**HEAD, "target": [5] * 43 + [EOS]}, "target has 44 tokens; at most 43"),
         ("attention/page", {"target": "a"}, "missing text parameter"),
         ("attention/page", {"text": "a", "x": "y"}, "the fields are api_key, model, target, text"),
     ],

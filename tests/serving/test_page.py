@@ -1,6 +1,7 @@
 """The page in a real browser: it translates once typing pauses, gives up older requests, and opens attention."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -55,10 +56,10 @@ def test_typing_translates_and_attention_opens(server: Any, browser: Any, transl
     assert json.loads(words[words.index("-d") + 1]) == asked[0].post_data_json, "the command asks for the same"
 
     with page.context.expect_page() as opening:
-        page.get_by_role("button", name="Look at attention").click()
+        page.get_by_role("link", name="Look at attention").click()
     attention = opening.value
-    attention.wait_for_load_state()
-    assert attention.title().startswith("Attention")
+    attention.wait_for_selector("#view canvas")
+    assert attention.title() == f"Attention: {TEXT}"
     assert "the dog" in attention.locator("body").inner_text()
     assert complaints == []
     assert {own.url.split("/")[2] for own in requests if own.url.startswith("http")} == {server.address.split("/")[2]}
@@ -88,9 +89,75 @@ def test_a_key_is_asked_for_and_used(locked_server: Any, browser: Any, key: str)
     page.wait_for_selector("#copy:not([disabled])")
     assert key not in page.locator("#curl").text_content(), "a key is nothing to paste into a terminal's history"
     with page.context.expect_page() as opening:
-        page.get_by_role("button", name="Look at attention").click()
-    opening.value.wait_for_load_state()
-    assert "the dog" in opening.value.locator("body").inner_text()
+        page.get_by_role("link", name="Look at attention").click()
+    opening.value.wait_for_selector("#view canvas")
+    assert opening.value.title() == "Attention: the dog", "the key went along"
+
+
+def test_attention_asks_for_the_key_that_it_lacks(locked_server: Any, browser: Any, key: str) -> None:  # noqa: ANN401
+    page = browser.new_page()
+    page.goto(f"{locked_server.address}/attention#text=the+dog&view=head")
+    page.wait_for_selector("text=needs a key")
+    page.get_by_label("key").fill(key)
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_selector(".queries li")
+    assert page.title() == "Attention: the dog"
+
+
+def test_neuron_view_gets_its_numbers_from_the_server(server: Any, browser: Any, translator: Translator) -> None:  # noqa: ANN401
+    page = browser.new_page()
+    asked: list[Any] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(request))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda fault: complaints.append(str(fault)))
+    sync_api = pytest.importorskip("playwright.sync_api")
+    page.goto(f"{server.address}/attention#text=the+dog+runs.&view=neuron&stack=decoder&head=3&heads=3&at=2.1")
+    page.wait_for_selector("text=4. Values, weighted and added")
+    attended = translator.attention("the dog runs.").recording.decoder
+    cells = page.locator("#view .scroll >> nth=1 >> css=tbody tr").evaluate_all(
+        "rows => rows.map(row => Number(row.cells[4].textContent))"
+    )
+    assert cells == pytest.approx(attended.weights_LHQK[0, 3, 2].tolist(), abs=6e-5)
+    shown = page.locator("#view .equation").inner_text()
+    product = float(attended.query_LHQE[0, 3, 2] @ attended.key_LHKE[0, 3, 1])
+    assert f"q · k = {product:.4f}" in shown
+
+    page.select_option("#neuron-key", "0")
+    sync_api.expect(page).to_have_url(re.compile("at=2.0"))
+    numbers = [one for one in asked if one.url.endswith("/v1/attention/numbers")]
+    assert len(numbers) == 1, "another pair of the same head needs nothing new"
+    assert "text=the+dog+runs." in page.url, "the address still names the sentence"
+    page.route("**/v1/attention/numbers", lambda route: route.fulfill(status=429, json={"error": "Slowdown"}))
+    page.select_option("#neuron-head", "4")
+    page.wait_for_selector("text=The server did not give q, k and v: Slowdown")
+    page.unroute("**/v1/attention/numbers")
+    page.select_option("#neuron-key", "1")
+    page.wait_for_selector("text=4. Values, weighted and added")
+    page.evaluate("location.hash = 'text=a+cat&view=head'")
+    sync_api.expect(page).to_have_title("Attention: a cat")
+    assert [own for own in complaints if "429" not in own] == []
+    assert all(one.url.startswith((server.address, "blob:", "data:")) for one in asked)
+
+
+def objections(axe: Any, page: Any) -> list[str]:  # noqa: ANN401
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in axe.run(page).response["violations"]]
+
+
+def test_axe_objects_to_nothing_that_is_served(server: Any, browser: Any) -> None:  # noqa: ANN401
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = browser.new_page(viewport={"width": 360, "height": 700})
+    page.goto(f"{server.address}/attention")
+    page.wait_for_selector("text=There is no sentence to look into")
+    assert objections(axe, page) == []
+    page.goto(f"{server.address}/attention#text=the+dog&view=matrix")
+    page.wait_for_selector(".matrix")
+    assert objections(axe, page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.goto(server.address)
+    page.locator("#text").fill("the dog")
+    page.wait_for_selector("#copy:not([disabled])")
+    assert objections(axe, page) == []
 
 
 def test_documentation_lists_every_operation(server: Any, browser: Any) -> None:  # noqa: ANN401

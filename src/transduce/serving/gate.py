@@ -19,17 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transduce.serving.bodies import fields_of, refusal_response
 from transduce.serving.logs import log, places_of
+from transduce.serving.pages import PAGE_ROUTES
 from transduce.serving.refusal import Refusal
 from transduce.serving.service import Service
 
 LIBRETRANSLATE_ROUTES = frozenset({"/translate", "/detect", "/languages", "/frontend/settings", "/health"})
 PUBLIC_ROUTES = frozenset(
     {
-        "/",
-        "/page.css",
-        "/page.js",
-        "/documentation",
-        "/documentation.js",
+        *PAGE_ROUTES,
         "/openapi.json",
         "/languages",
         "/frontend/settings",
@@ -38,7 +35,7 @@ PUBLIC_ROUTES = frozenset(
         "/health/ready",
     }
 )
-"""What answers without a key: the page itself, what the API looks like, which languages there are, and health."""
+"""What answers without a key: the pages themselves, what the API looks like, which languages there are, and health."""
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

@@ -15,11 +15,14 @@ from transduce.serving.schemas import (
     LikelihoodAnswer,
     LikelihoodRequest,
     ModelBody,
+    NumbersAnswer,
+    NumbersRequest,
     TranslateAnswer,
     TranslateRequest,
     form_or_json,
 )
 from transduce.serving.service import Service, unless_client_goes
+from transduce.text.tokenizer import EOS
 
 router = APIRouter(prefix="/v1", tags=["native"])
 _LONGEST_INSPECTED = 256
@@ -122,6 +125,29 @@ async def _inspected(request: Request, asked: AttentionRequest, *, is_page: bool
     work = Work("attention", model, [text, target], tokens, {"is_page": is_page})
     found: list[dict[str, Any]] = await unless_client_goes(request, service.dispatcher.submit([work]))
     return found[0]
+
+
+@router.post("/attention/numbers", response_model=NumbersAnswer, responses=REFUSALS)
+async def attention_numbers(request: Request, asked: NumbersRequest) -> Json:
+    """Give q, k and v of one head, so that a reader can follow section 3.2.1 number by number."""
+    service: Service = request.app.state.service
+    model = service.model(asked.model)
+    described, vocabulary = service.dispatcher.models[model], service.dispatcher.tokenizers[model].vocabulary_size
+    longest = min(_LONGEST_INSPECTED, described["longest_sentence"])
+    for name, ids, most in (
+        ("source", asked.source, longest),
+        ("target", asked.target, longest + described["extra_length"]),
+    ):
+        if len(ids) > most:
+            raise Refusal(400, f"{name} has {len(ids):,} tokens; at most {most:,} can be looked into at once.")
+        if max(ids) >= vocabulary:
+            raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
+    if asked.source[-1] != EOS:  # a translation that the limit on length cut off has none
+        raise Refusal(400, f"source must end in {EOS}, the end token.")
+    item = asked.model_dump(include={"source", "target", "stack", "layer", "head"})
+    work = Work("numbers", model, item, max(len(asked.source), len(asked.target)), {})
+    found = await unless_client_goes(request, service.dispatcher.submit([work]))
+    return Json(found[0])
 
 
 @router.get("/models", response_model=list[ModelBody], responses={code: REFUSALS[code] for code in (401, 403, 503)})

@@ -7,16 +7,25 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_ATTENTION_MODULES = (
+    *("start", "served", "attention", "controls", "head_view", "matrix_view", "model_view", "neuron_view"),
+    *("numbers", "paint", "panels", "picture", "report", "state"),
 )
 _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/attention": ("attention.html", "text/html; charset=utf-8"),
+    "/attention.css": ("attention.css", "text/css; charset=utf-8"),
+    **{f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in _ATTENTION_MODULES},
     "/documentation": ("documentation.html", "text/html; charset=utf-8"),
     "/documentation.js": ("documentation.js", "text/javascript; charset=utf-8"),
 }
+PAGE_ROUTES = frozenset(_FILES)
+"""Where they are; none of them holds anything but what the package does."""
 
 
 def page_router() -> APIRouter:

@@ -1,6 +1,6 @@
 """What requests and answers look like: the native API's bodies, and every answer as OpenAPI shows it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -90,6 +90,42 @@ class AttentionRequest(BaseModel, extra="forbid"):
     target: str | None = Field(None, description="Look at this translation instead of the model's own.")
     model: str | None = None
     api_key: str | None = None
+
+
+TokenIds = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+
+
+class NumbersRequest(BaseModel, extra="forbid"):
+    """A head whose numbers are asked, for the tokens of a report that `/v1/attention` gave."""
+
+    source: TokenIds = Field(description="The ids of the source's tokens, the end token last.")
+    target: TokenIds = Field(description="The ids of the translation's tokens, the end token too.")
+    stack: Literal["encoder", "decoder", "cross"]
+    layer: int = Field(ge=0, description="Counted from 0.")
+    head: int = Field(ge=0, description="Counted from 0.")
+    model: str | None = None
+    api_key: str | None = None
+
+
+class FloatsBody(BaseModel):
+    """A matrix or vector."""
+
+    shape: list[int]
+    base64_f32: str = Field(description="Little-endian float32, base64, rows one after the other.")
+
+
+class NumbersAnswer(BaseModel):
+    """One head's queries, keys and values, and how its scores are made of them (section 3.2.1)."""
+
+    stack: str
+    layer: int
+    head: int
+    scores: Literal["scaled", "unscaled", "additive"]
+    scale: float
+    query: FloatsBody
+    key: FloatsBody
+    value: FloatsBody
+    additive: FloatsBody | None
 
 
 class ModelBody(BaseModel):

@@ -56,6 +56,7 @@ def describe(translator: Translator) -> dict[str, Any]:
         "parameters": sum(parameter.numel() for parameter in translator.networks[0].parameters()),
         "tokenizer": str(find_model(str(model.folder)) / "tokenizer.model"),
         "beam": translator.decoding.beam,
+        "extra_length": translator.decoding.extra_length,
         "threads": translator.compute.threads,
         "precision": translator.compute.precision,
     }
@@ -113,10 +114,16 @@ def attention(translator: Translator, items: list[list[str | None]], options: di
     return [report.to_dictionary() for report in reports]
 
 
+def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return q, k and v of one head for each pair of token ids."""
+    return [translator.head_numbers(**item).to_entry().model_dump(mode="json") for item in items]
+
+
 TASKS: dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]] = {
     "translate": translate,
     "likelihood": likelihood,
     "attention": attention,
+    "numbers": numbers,
 }
 
 

@@ -23,8 +23,10 @@ from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.files import sha256_of_file
+from transduce.inspection.head_numbers import HeadNumbers, head_numbers
 from transduce.inspection.pair import forced_pair, found_pair
 from transduce.inspection.precision import Translated, stepped_log_probabilities
+from transduce.inspection.recording import Stack
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model_directory import WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.text.placeholders import Protected, missing, restore, surplus
@@ -226,6 +228,12 @@ class Translator:
             ),
             with_numbers=numbers,
         )
+
+    def head_numbers(
+        self, *, source: Sequence[int], target: Sequence[int], stack: Stack, layer: int, head: int
+    ) -> HeadNumbers:
+        """Return q, k and v of one head for the token ids of a report: what `numbers=True` gives for all of them."""
+        return head_numbers(self.models[0].transformer(), source, target, stack, layer, head)
 
     def _refuse_to_inspect(self, ids: Sequence[int], *, longest: int) -> None:
         if len(ids) > longest:

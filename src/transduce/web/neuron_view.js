@@ -65,9 +65,9 @@ export function createNeuronView(app) {
       return;
     }
     const part = app.report.stacks[place.name];
-    const numbers = app.numbers && (await app.numbers(place.name, state.layer, state.head));
+    const [numbers, fault] = await numbersFor(place.name, state);
     if (app.store.get() !== state) return; // another choice overtook this one
-    if (!numbers) body.replaceChildren(...withoutNumbers(part, state, place, title));
+    if (!numbers) body.replaceChildren(...withoutNumbers(part, state, { place, title, fault }));
     else {
       shown = {
         steps: stepsOf(numbers, place.name, place.q, place.k),
@@ -82,19 +82,25 @@ export function createNeuronView(app) {
     }
   }
 
+  async function numbersFor(name, state) {
+    if (!app.numbers) return [null, null];
+    try {
+      return [await app.numbers(name, state.layer, state.head), null];
+    } catch (fault) {
+      return [null, fault];
+    }
+  }
+
   return { element, render, scene: (state) => neuronScene(app, state, shown) };
 }
 
-function withoutNumbers(part, state, place, title) {
+function withoutNumbers(part, state, { place, title, fault }) {
   const weights = part.keys.map((_, k) => part.weight(state.layer, state.head, place.q, k));
+  const advice = ["Make it with ", made("code", { text: "transduce attention … --numbers" }), " to follow q, k and v."];
   return [
-    made(
-      "p",
-      {},
-      "This page carries weights only. Make it with ",
-      made("code", { text: "transduce attention … --numbers" }),
-      " to follow q, k and v.",
-    ),
+    fault
+      ? made("p", { role: "status", text: `The server did not give q, k and v: ${fault.message}` })
+      : made("p", {}, "This page carries weights only. ", ...advice),
     made("h2", { text: `The softmax row of ${title}` }),
     rowTable(part, { weights }, place),
   ];

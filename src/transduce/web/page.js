@@ -5,6 +5,7 @@ const PAUSE = 300; // milliseconds without a key press
 const element = (id) => document.getElementById(id);
 const text = element("text");
 const look = element("look");
+const KEY = "transduce-key"; // where a tab, and those it opens, keep the key
 let models = [];
 let limit = Infinity;
 let running = null; // the AbortController of the request under way
@@ -52,7 +53,9 @@ function clear() {
   shown = null;
   element("best").textContent = "";
   element("others").hidden = true;
-  element("copy").disabled = look.querySelector("button").disabled = true;
+  element("copy").disabled = true;
+  look.removeAttribute("href");
+  look.setAttribute("aria-disabled", "true");
 }
 
 function show(answer, asked) {
@@ -77,7 +80,9 @@ function show(answer, asked) {
     }),
   );
   element("others").hidden = translation.alternatives.length < 2;
-  element("copy").disabled = look.querySelector("button").disabled = false;
+  element("copy").disabled = false;
+  look.href = `attention#${new URLSearchParams(shown)}`; // what follows # stays in the browser: no log holds it
+  look.removeAttribute("aria-disabled");
   const lost = translation.missing.length ? ` It has lost ${translation.missing.join(", ")}.` : "";
   say(`${answer.model}.${lost}`, Boolean(lost));
 }
@@ -166,15 +171,13 @@ async function begin() {
 }
 
 text.addEventListener("input", soon);
-element("key").addEventListener("input", soon);
+element("key").value = sessionStorage.getItem(KEY) ?? "";
+element("key").addEventListener("input", () => {
+  sessionStorage.setItem(KEY, element("key").value.trim());
+  soon();
+});
 element("key-form").addEventListener("submit", (event) => event.preventDefault());
 for (const id of ["source", "target", "count"]) element(id).addEventListener("change", soon);
 element("copy").addEventListener("click", (event) => copy(event.currentTarget, element("best").textContent));
 element("copy-curl").addEventListener("click", (event) => copy(event.currentTarget, element("curl").textContent));
-look.addEventListener("submit", (event) => {
-  if (!shown) return event.preventDefault();
-  for (const [name, value] of Object.entries({ ...shown, api_key: element("key").value.trim() })) {
-    look.elements.namedItem(name).value = value;
-  }
-});
 begin().catch(() => say("The server does not answer.", true));

@@ -1,5 +1,7 @@
-// Shows the report that the page carries.
+// Shows the report that the page carries; a page without one asks its server for it.
 
 import { showAttention } from "./attention.js";
 
-showAttention(JSON.parse(document.getElementById("report").textContent));
+const carried = document.getElementById("report").textContent;
+if (carried) showAttention(JSON.parse(carried));
+else import("./served.js").then(({ begin }) => begin()); // asked for by name: a page on disk does not take it along

@@ -4,6 +4,13 @@ export const VIEWS = ["model", "head", "neuron", "matrix"];
 export const STACKS = ["cross", "encoder", "decoder", "all"];
 const COMBINATIONS = ["each", "mean", "max"];
 const LARGEST_ZOOM = 64;
+const SENTENCE = ["text", "target", "model"];
+
+// What a served page is to look into: it stands before the state and stays.
+export function sentenceFrom(hash) {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  return Object.fromEntries(SENTENCE.filter((name) => given.get(name)).map((name) => [name, given.get(name)]));
+}
 
 export function defaultState(report) {
   return {
@@ -86,7 +93,8 @@ export function createStore(report, location, history) {
   const listeners = [];
   const tell = () => listeners.forEach((listener) => listener(state));
   const write = () => {
-    const hash = hashOf(report, state);
+    const sentence = new URLSearchParams(sentenceFrom(location.hash)).toString();
+    const hash = [sentence, hashOf(report, state)].filter(Boolean).join("&");
     try {
       history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
     } catch {
