@@ -1,38 +1,68 @@
-"""`transduce export`: a model in other people's formats."""
+"""`transduce export`: a model in other people's formats, or smaller in our own."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from transduce.model_directory import ModelDirectory
+
+Weights = Literal["float32", "bf16", "int8"]
+STORED_AS: dict[str, tuple[Weights, ...]] = {
+    "huggingface": ("float32",),
+    "ctranslate2": ("float32", "int8"),
+    "transduce": ("bf16", "int8", "float32"),
+}
+"""How weights may be stored in each format; the first unless the user says."""
 
 
 def export(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, a run, or a bundled model's name.")],
     destination: Annotated[Path, typer.Argument(metavar="DEST", help="The folder to write; it must not exist.")],
     format_name: Annotated[
-        Literal["huggingface", "ctranslate2"],
-        typer.Option("--format", help="huggingface: a directory for MarianMTModel. ctranslate2: for its Translator."),
+        Literal["huggingface", "ctranslate2", "transduce"],
+        typer.Option(
+            "--format",
+            help="huggingface: a directory for MarianMTModel. ctranslate2: for its Translator. transduce: our own, "
+            "with smaller weights.",
+        ),
     ] = "huggingface",
     weights: Annotated[
-        Literal["float32", "int8"], typer.Option(help="How weights are stored; huggingface has float32 alone.")
-    ] = "float32",
+        Weights | None,
+        typer.Option(
+            help="How weights are stored: float32 in huggingface; float32 or int8 in ctranslate2; bf16, int8 or "
+            "float32 in transduce. The first unless given.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Write a model as other programs read it."""
+    """Write a model as other programs read it, or smaller."""
     from transduce.errors import ConfigError
     from transduce.model_directory import find_model, load_model
 
+    possible = STORED_AS[format_name]
+    if weights is not None and weights not in possible:
+        raise ConfigError(f"--format {format_name} stores weights as {' or '.join(possible)}, not as {weights}.")
+    typer.echo(_write(load_model(find_model(model)), destination, format_name, weights or possible[0]))
+
+
+def _write(model: "ModelDirectory", destination: Path, format_name: str, weights: Weights) -> str:
+    """Write the model in one format, and return what to tell of it."""
     if format_name == "ctranslate2":
         from transduce.export.ctranslate2 import export_ctranslate2
 
-        difference = export_ctranslate2(load_model(find_model(model)), destination, weights=weights)
-        typer.echo(
+        difference = export_ctranslate2(model, destination, weights="int8" if weights == "int8" else "float32")
+        return (
             f"wrote {destination}: CTranslate2 loads it, and its log-probabilities differ from ours by at most "
             f"{difference:.2g}; see its README.md"
         )
-        return
-    if weights != "float32":
-        raise ConfigError(f"--weights {weights} is for --format ctranslate2. Leave it out for {format_name}.")
+    if format_name == "transduce":
+        from transduce.export.compact import export_compact
+
+        size = export_compact(model, destination, weights=weights)
+        return f"wrote {destination}: {size / 1e6:,.1f} MB of weights as {weights}"
     from transduce.export.huggingface import export_huggingface
 
-    export_huggingface(load_model(find_model(model)), destination)
-    typer.echo(f"wrote {destination}: layer normalisation has epsilon 1e-5 there, and 1e-6 here; see its README.md")
+    export_huggingface(model, destination)
+    return f"wrote {destination}: layer normalisation has epsilon 1e-5 there, and 1e-6 here; see its README.md"

@@ -1,0 +1,68 @@
+"""A smaller copy is the same model up to the rounding that its storage names, and names it in its card."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from transduce.errors import ModelError
+from transduce.export.compact import export_compact
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.model_directory import CARD, WEIGHTS, Description, ModelDirectory, Storage, load_model, save_model
+from transduce.text.tokenizer import Tokenizer
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> ModelDirectory:
+    tokenizer = Tokenizer.learn(["the dog runs.", "der Hund läuft."] * 3, vocabulary_size=400)
+    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, layers=1, d_model=16, d_ff=24, heads=2)
+    torch.manual_seed(2)
+    save_model(
+        tmp_path / "model",
+        Description(architecture=config, longest_sentence=30),
+        dict(Transformer(config).named_parameters()),
+        tokenizer=tokenizer,
+        card="# A card\n",
+        training_hashes=np.arange(5, dtype=np.uint64),
+    )
+    return load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize(("weights", "part"), [("bf16", 1 / 256), ("int8", 1 / 254)])
+def test_every_weight_is_near_and_the_rest_the_same(
+    model: ModelDirectory, tmp_path: Path, weights: Storage, part: float
+) -> None:
+    size = export_compact(model, tmp_path / "small", weights=weights)
+    small = load_model(tmp_path / "small")
+    assert small.description == model.description.model_copy(update={"weights": weights})
+    assert small.tokenizer.fingerprint == model.tokenizer.fingerprint
+    hashes = small.training_hashes()
+    assert hashes is not None
+    assert hashes.tolist() == [0, 1, 2, 3, 4]
+    for name, before in model.parameters.items():
+        after = small.parameters[name]
+        row = before.abs().amax(dim=-1, keepdim=True)
+        bound = part * row if weights == "int8" else part * before.abs()
+        assert torch.equal(before, after) if before.dim() < 2 else ((before - after).abs() <= bound * 1.001).all()
+    assert size < (tmp_path / "small" / WEIGHTS).stat().st_size < (model.folder / WEIGHTS).stat().st_size * 0.6
+
+
+def test_the_card_travels_and_says_how_weights_are_stored(model: ModelDirectory, tmp_path: Path) -> None:
+    export_compact(model, tmp_path / "small", weights="int8")
+    card = (tmp_path / "small" / CARD).read_text(encoding="utf-8")
+    assert card.startswith("# A card\n")
+    assert "int8 with a float32 scale for every row" in card
+
+
+def test_a_second_rounding_loses_nothing(model: ModelDirectory, tmp_path: Path) -> None:
+    export_compact(model, tmp_path / "one", weights="int8")
+    export_compact(load_model(tmp_path / "one"), tmp_path / "two", weights="int8")
+    assert (tmp_path / "one" / WEIGHTS).read_bytes() == (tmp_path / "two" / WEIGHTS).read_bytes()
+
+
+def test_nothing_is_overwritten(model: ModelDirectory, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(ModelError, match="exists already"):
+        export_compact(model, tmp_path / "mine", weights="bf16")
