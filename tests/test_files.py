@@ -282,3 +282,15 @@ class TestLock:
                 pytest.fail("held twice")
             with pytest.raises(RunError, match="in use"), locked(tmp_path / "lock", purpose="training"):
                 pytest.fail("the refused one set it free")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_whoever_may_enter_a_written_directory_may_read_its_files(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with directory_written_atomically(tmp_path / "model") as beside:
+            (beside / "weights").write_bytes(b"1")
+            (beside / "weights").chmod(0o600)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "model" / "weights").stat().st_mode & 0o777 == 0o640

@@ -70,7 +70,9 @@ def directory_written_atomically(path: Path) -> Iterator[Path]:
         beside.mkdir()
         try:
             yield beside
+            readable = beside.stat().st_mode & 0o666
             for file in _files_below(beside):
+                file.chmod(readable)  # safetensors lets only its owner read, whatever the umask says
                 _fsync_file(file)
             write_manifest(beside)
             for folder in [*(entry for entry in beside.rglob("*") if entry.is_dir()), beside]:
