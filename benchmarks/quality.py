@@ -1,0 +1,158 @@
+"""How good a recipe's models are: train it with several seeds, score each, and give mean and range.
+
+    python benchmarks/quality.py recipes/multi30k.en-de.toml --data ../shared/data/multi30k --runs ../runs/quality
+    python benchmarks/quality.py recipes/tatoeba.en-de.toml --data ../shared/data/tatoeba --seeds 1 \
+        --also newstest2013=data/newstest2013.en,data/newstest2013.de
+
+Trainings are long: stop it at any time and run it again to go on. With `--validation-only` the test set stays unseen,
+as it must while settings are being chosen. Everything goes through the command line, as a user would do it. Writes
+results/quality.NAME.json and .md next to this file.
+"""
+
+import argparse
+import datetime
+import json
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transduce.compute import processor_name
+from transduce.data.formats import paths_of
+from transduce.experiment import resolve_experiment
+from transduce.model_directory import read_description
+
+HERE = Path(__file__).parent
+PROTOCOLS = ("detokenised", "lowercased")
+
+
+def transduce(*arguments: str) -> str:
+    """Run a command; its progress goes to the terminal, what it prints is returned."""
+    command = [sys.executable, "-m", "transduce", *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8").stdout
+
+
+def at(folder: Path, name: str) -> str:
+    """Return a corpus of the recipe as it lies in `folder`."""
+    return ",".join(str(folder / path.name) for path in paths_of(name))
+
+
+def train(recipe: Path, output: Path, *, data: Path, seed: int, more: Sequence[str]) -> None:
+    """Train the recipe, or go on with it, unless it is finished."""
+    corpora = resolve_experiment(recipe).data
+    files = [
+        part
+        for option, names in (("--train", corpora.train), ("--valid", corpora.valid))
+        for name in names
+        for part in (option, at(data, name))
+    ]
+    chosen = ["--set", "data.test=[]", "--set", f"training.seed={seed}"]
+    transduce("train", str(recipe), "--output", str(output), *files, *chosen, *more)
+
+
+def minutes_of(run: Path) -> float:
+    """Return how long the run trained, over all its starts."""
+    last = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1]
+    return float(json.loads(last)["seconds"]) / 60
+
+
+def score(run: Path, test: str, *, languages: tuple[str, str], threads: str | None) -> dict[str, Any]:
+    """Translate a test set once, and return its scores under every protocol with their signatures."""
+    limits = ["--threads", threads] if threads else []
+    names = ["--from", languages[0], "--to", languages[1], "--json"]
+    first = json.loads(transduce("evaluate", str(run), test, *names, *limits))
+    hypotheses = str(Path(first["folder"]) / "hypotheses.txt")
+    records = {"detokenised": first}
+    for protocol in PROTOCOLS[1:]:
+        given = transduce("evaluate", test, "--hypotheses", hypotheses, "--protocol", protocol, *names)
+        records[protocol] = json.loads(given)
+    return {
+        protocol: {
+            score["name"]: {"score": score["score"], "signature": score["signature"]} for score in record["scores"]
+        }
+        for protocol, record in records.items()
+    }
+
+
+def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return mean and range over the seeds of every score on every test set."""
+    result: dict[str, Any] = {}
+    for name, protocols in runs[0]["scores"].items():
+        for protocol, scores in protocols.items():
+            for metric in scores:
+                values = [run["scores"][name][protocol][metric]["score"] for run in runs]
+                result.setdefault(name, {}).setdefault(protocol, {})[metric] = {
+                    "mean": statistics.fmean(values),
+                    "lowest": min(values),
+                    "highest": max(values),
+                    "signature": scores[metric]["signature"],
+                }
+    return result
+
+
+def as_markdown(result: dict[str, Any]) -> str:
+    """Return the result as a page."""
+    seeds = ", ".join(str(run["seed"]) for run in result["runs"])
+    minutes = ", ".join(f"{run['minutes']:.0f}" for run in result["runs"])
+    lines = [
+        f"# Quality of {result['recipe']}",
+        "",
+        f"{result['date']}, {result['machine']}. Seeds {seeds}; minutes of training {minutes}.",
+        "",
+        "| test set | protocol | metric | mean | range | signature |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, protocols in result["summary"].items():
+        for protocol, metrics in protocols.items():
+            lines += [
+                f"| {name} | {protocol} | {metric} | {found['mean']:.2f} "
+                f"| {found['lowest']:.2f} to {found['highest']:.2f} | `{found['signature']}` |"
+                for metric, found in metrics.items()
+            ]
+    return "\n".join([*lines, "", f"Made by `python benchmarks/quality.py {result['recipe']}`.", ""])
+
+
+def main() -> None:
+    """Train, score and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the recipe's files")
+    parser.add_argument("--runs", type=Path, default=Path("runs") / "quality", help="where runs are kept")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--threads", help="threads of training and translation; all cores unless given")
+    parser.add_argument("--validation-only", action="store_true", help="leave the test set unseen")
+    parser.add_argument("--also", action="append", default=[], metavar="NAME=A,B", help="one more test set")
+    options = parser.parse_args()
+    corpora = resolve_experiment(options.recipe).data
+    names = [*corpora.valid, *([] if options.validation_only else corpora.test)]
+    tests = {paths_of(name)[0].name.partition(".")[0]: at(options.data, name) for name in names}
+    tests |= dict(extra.split("=", 1) for extra in options.also)
+    languages = corpora.source_language or "en", corpora.target_language or "de"
+    runs = []
+    for seed in options.seeds:
+        output = options.runs / f"{options.recipe.stem}.seed{seed}"
+        limits = ["--threads", options.threads] if options.threads else []
+        train(options.recipe, output, data=options.data, seed=seed, more=limits)
+        description = read_description(output / "model")
+        scores = {
+            name: score(output, test, languages=languages, threads=options.threads) for name, test in tests.items()
+        }
+        runs.append({"seed": seed, "minutes": minutes_of(output), "training": description.training, "scores": scores})
+    result = {
+        "recipe": options.recipe.as_posix(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{processor_name()}, Python {platform.python_version()}",
+        "summary": summary(runs),
+        "runs": runs,
+    }
+    target = HERE / "results" / f"quality.{options.recipe.stem}.json"
+    target.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    target.with_suffix(".md").write_text(as_markdown(result), encoding="utf-8")
+    sys.stdout.write(as_markdown(result))
+
+
+if __name__ == "__main__":
+    main()
