@@ -12,7 +12,7 @@ from transduce.training.arithmetic import Arithmetic
 from transduce.training.batches import TrainingBatches
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
-from transduce.training.memory import available_memory, estimated_need, kept_for_backward, peak_memory, probe
+from transduce.training.memory import available_memory, estimated_need, peak_memory, probe
 from transduce.training.step import Stepper
 
 MakeModel = Callable[..., Transformer]
@@ -133,7 +133,8 @@ def test_bf16_keeps_master_weights_and_follows_float32(
         assert {parameter.dtype for parameter in stepper.model.parameters()} == {torch.float32}
         assert stepper.adam.mean.dtype == torch.float32
         gradients.append(stepper.parameters.gradients.clone())
-    assert 0 < (gradients[1] - gradients[0]).norm() < 0.03 * gradients[0].norm()
+    # A bf16 number is right to 1 part in 512; a gradient has gone through some thirty roundings of that size.
+    assert 0 < (gradients[1] - gradients[0]).norm() < 0.05 * gradients[0].norm()
 
 
 def test_a_step_that_is_not_finite_is_not_applied_and_names_its_batch(
@@ -181,7 +182,7 @@ def test_the_estimate_of_a_part_tells_the_whole(
     monkeypatch.setattr("transduce.training.memory.LOGITS_AT_ONCE", 0)
     monkeypatch.setattr("transduce.training.memory._BACKWARD_AND_ALLOCATOR", 1.0)
     assert batch.target_BT.size(0) >= 32
-    assert estimated_need(stepper, batch) == pytest.approx(kept_for_backward(stepper, batch), rel=0.1)
+    assert estimated_need(stepper, batch) == pytest.approx(stepper.gradient.kept_for_backward(batch), rel=0.1)
 
 
 def test_too_little_memory_is_told_with_advice(

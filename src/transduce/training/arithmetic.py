@@ -1,7 +1,8 @@
 """What the network computes in: the one place where a precision becomes torch calls.
 
-Weights, gradients, optimizer and reductions are always float32 (float64 when the model is). `bf16` rounds the operands
-of matrix products alone, through autocast: the rounded copies of the weights live for one pass.
+Weights, their gradients, optimizer and reductions are always float32 (float64 when the model is). `bf16` rounds what
+matrix products take: through autocast where torch derives the gradient, and with it all that is kept from the forward
+to the backward pass where the gradient is written out.
 """
 
 from contextlib import AbstractContextManager, nullcontext

@@ -67,6 +67,7 @@ class TrainingBatches:
 
 
 def part_of(batch: Batch, rows: int) -> Batch:
-    """Return the first `rows` sentences of a batch, padded as the whole is."""
-    keep = torch.arange(min(rows, batch.target_BT.size(0)))
-    return Batch(batch.source_BS[keep], batch.target_BT[keep], batch.sentences[: len(keep)])
+    """Return some sentences of a batch, spread evenly over its lengths and padded as the whole is."""
+    count = batch.target_BT.size(0)
+    keep = torch.arange(min(rows, count)) * count // min(rows, count)
+    return Batch(batch.source_BS[keep], batch.target_BT[keep], batch.sentences[keep.numpy()])

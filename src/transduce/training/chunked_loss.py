@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 LOGITS_AT_ONCE = 1 << 24  # in a chunk: 128 MiB for a chunk's logits, their softmax in float32 and its rounding
+_SAFELY_LARGE = 1e-30  # a probability whose logarithm can be taken, even of bf16: far from the smallest number, 1e-38
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,10 @@ class ChunkedLoss(torch.autograd.Function):
         product_dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return objective, unsmoothed loss and correct labels, summed over `rows_R` of P dropout passes."""
-        work = _Work(hidden_PND, matrix_VD, weights, product_dtype, with_gradients=any(ctx.needs_input_grad[:2]))
-        rows_at_once = max(1, LOGITS_AT_ONCE // (matrix_VD.size(0) * hidden_PND.size(0)))
-        for some_rows_C in rows_R.split(rows_at_once):
+        work = LossWork(hidden_PND, matrix_VD, weights, product_dtype)
+        if any(ctx.needs_input_grad[:2]):
+            work.want_gradients(torch.zeros_like(matrix_VD, dtype=work.dtype))
+        for some_rows_C in rows_R.split(work.rows_at_once):
             work.take(some_rows_C, label_N[some_rows_C])
         work.finish()
         ctx.save_for_backward(work.hidden_gradient_PND, work.matrix_gradient_VD)
@@ -79,28 +81,32 @@ class ChunkedLoss(torch.autograd.Function):
         return hidden_gradient_PND.mul_(factor), matrix_gradient_VD.mul_(factor), None, None, None, None
 
 
-class _Work:
+class LossWork:
     """The sums and gradients of a batch as its chunks go by."""
 
-    def __init__(
-        self,
-        hidden_PND: Tensor,
-        matrix_VD: Tensor,
-        weights: Weights,
-        product_dtype: torch.dtype,
-        *,
-        with_gradients: bool,
-    ) -> None:
-        self.hidden_PND, self.weights, self.with_gradients = hidden_PND, weights, with_gradients
+    def __init__(self, hidden_PND: Tensor, matrix_VD: Tensor, weights: Weights, product_dtype: torch.dtype) -> None:
+        self.hidden_PND, self.weights = hidden_PND, weights
+        self.rows_at_once = max(1, LOGITS_AT_ONCE // (matrix_VD.size(0) * hidden_PND.size(0)))
         self.dtype = torch.promote_types(hidden_PND.dtype, torch.float32)
         self.product_VD = matrix_VD.to(product_dtype)
         self.matrix_sum_D = matrix_VD.sum(dim=0, dtype=self.dtype)
         self.hidden_sum_D = torch.zeros_like(self.matrix_sum_D)
         self.objective, self.nll, self.correct = (self.matrix_sum_D.new_zeros(()) for _ in range(3))
-        self.hidden_gradient_PND = torch.zeros_like(hidden_PND) if with_gradients else None
-        self.matrix_gradient_VD = torch.zeros_like(matrix_VD, dtype=self.dtype) if with_gradients else None
+        self.hidden_gradient_PND: Tensor | None = None
+        self.matrix_gradient_VD: Tensor | None = None
 
-    def take(self, rows_C: Tensor, label_C: Tensor) -> None:
+    def want_gradients(self, matrix_gradient_VD: Tensor) -> None:
+        """Compute gradients as well; those of the matrix are added to the tensor given."""
+        self.hidden_gradient_PND, self.matrix_gradient_VD = torch.zeros_like(self.hidden_PND), matrix_gradient_VD
+
+    def take_all(self, label_N: Tensor) -> None:
+        """Add every row, where none is padding."""
+        for start in range(0, label_N.numel(), self.rows_at_once):
+            rows = slice(start, start + self.rows_at_once)
+            self.take(rows, label_N[rows])
+        self.finish()
+
+    def take(self, rows_C: Tensor | slice, label_C: Tensor) -> None:
         """Add one chunk of tokens to the sums and gradients."""
         passes = [hidden_ND[rows_C] for hidden_ND in self.hidden_PND]
         predictions = [self.predict(hidden_CD, label_C) for hidden_CD in passes]
@@ -110,23 +116,28 @@ class _Work:
         gradients = [prediction.probabilities_CV for prediction in predictions]
         if self.weights.divergence:
             gradients = self.add_divergence(predictions[0], predictions[1])
-        if self.with_gradients:
+        if self.matrix_gradient_VD is not None:
             for index, (hidden_CD, gradient_CV) in enumerate(zip(passes, gradients, strict=True)):
                 self.add_gradients(index, rows_C, hidden_CD, gradient_CV, label_C)
 
     def predict(self, hidden_CD: Tensor, label_C: Tensor) -> Predictions:
-        """Return the chunk's logits, softmax and log Σ e^z, the last two in at least float32."""
+        """Return the chunk's logits, softmax and log Σ e^z.
+
+        The softmax adds up in float32. For the gradient alone it is rounded to the products' precision at once, since
+        it would be rounded for the products anyway: that spares two passes over the logits.
+        """
         logits_CV = hidden_CD.to(self.product_VD.dtype) @ self.product_VD.T
-        probabilities_CV = logits_CV.softmax(dim=-1, dtype=self.dtype)
+        is_for_gradient_alone = self.matrix_gradient_VD is not None and not self.weights.divergence
+        probabilities_CV = logits_CV.softmax(dim=-1, dtype=logits_CV.dtype if is_for_gradient_alone else self.dtype)
         highest_logit_C = logits_CV.amax(dim=-1).to(self.dtype)
-        return Predictions(
-            logits_CV,
-            probabilities_CV,
+        label_logit_C = logits_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype)
+        label_probability_C = probabilities_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype)
+        if is_for_gradient_alone and bool(label_probability_C.amin() > _SAFELY_LARGE):
+            log_normalizer_C = label_logit_C - label_probability_C.log()
+        else:
             # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
-            log_normalizer_C=highest_logit_C - probabilities_CV.amax(dim=-1).log(),
-            label_logit_C=logits_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype),
-            highest_logit_C=highest_logit_C,
-        )
+            log_normalizer_C = highest_logit_C - probabilities_CV.amax(dim=-1).to(self.dtype).log()
+        return Predictions(logits_CV, probabilities_CV, log_normalizer_C, label_logit_C, highest_logit_C)
 
     def add_sums(self, hidden_CD: Tensor, prediction: Predictions, *, share: float) -> None:
         """Add the chunk's losses and count its correct labels."""
@@ -156,7 +167,7 @@ class _Work:
         return [of_one_CV, of_other_CV]
 
     def add_gradients(
-        self, index: int, rows_C: Tensor, hidden_CD: Tensor, gradient_CV: Tensor, label_C: Tensor
+        self, index: int, rows_C: Tensor | slice, hidden_CD: Tensor, gradient_CV: Tensor, label_C: Tensor
     ) -> None:
         """Add the chunk's share of both gradients; the uniform part of q is left for `finish`."""
         assert self.hidden_gradient_PND is not None

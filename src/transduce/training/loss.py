@@ -25,7 +25,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from transduce.training.chunked_loss import ChunkedLoss, Weights
+from transduce.training.chunked_loss import ChunkedLoss, LossWork, Weights
 
 
 @dataclass(frozen=True)
@@ -87,3 +87,28 @@ def token_loss(
         product_dtype or hidden_PND.dtype,
     )
     return Loss(objective=objective, nll=nll, correct=correct, tokens=rows_R.numel())
+
+
+def token_loss_and_gradient(
+    hiddens_ND: Sequence[Tensor],
+    output_matrix_VD: Tensor,
+    label_N: Tensor,
+    *,
+    smoothing: Smoothing,
+    r_drop: float = 0.0,
+    product_dtype: torch.dtype | None = None,
+) -> tuple[Loss, list[Tensor]]:
+    """Return the same loss of packed tokens, and the gradient of each pass's hidden states.
+
+    The output matrix's gradient is added to its `grad`.
+    """
+    assert len(hiddens_ND) == (2 if r_drop else 1)
+    assert output_matrix_VD.grad is not None
+    hidden_PND = torch.stack(list(hiddens_ND)) if len(hiddens_ND) > 1 else hiddens_ND[0][None]
+    weights = Weights(true=smoothing.true, other=smoothing.other, divergence=r_drop)
+    work = LossWork(hidden_PND, output_matrix_VD.detach(), weights, product_dtype or hidden_PND.dtype)
+    work.want_gradients(output_matrix_VD.grad)
+    work.take_all(label_N)
+    assert work.hidden_gradient_PND is not None
+    loss = Loss(objective=work.objective, nll=work.nll, correct=work.correct, tokens=label_N.numel())
+    return loss, list(work.hidden_gradient_PND)

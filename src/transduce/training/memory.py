@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 
 import torch
-from torch import Tensor
-from torch.autograd.graph import saved_tensors_hooks
 
 from transduce.data.batch import Batch
 from transduce.errors import TrainingError
@@ -57,27 +55,12 @@ _ADVICE = (
 def estimated_need(stepper: Stepper, batch: Batch) -> int:
     """Return about how many bytes the batch will take, from two small parts of it: a line through two points."""
     rows = batch.target_BT.size(0)
+    stepper.gradient.refresh()
     few, more = rows // 16, rows // 8
-    of_few, of_more = (kept_for_backward(stepper, part_of(batch, part)) for part in (few, more))
+    of_few, of_more = (stepper.gradient.kept_for_backward(part_of(batch, part)) for part in (few, more))
     per_row = (of_more - of_few) / (more - few)
     kept = of_few + per_row * (rows - few)
     return int(_BACKWARD_AND_ALLOCATOR * kept) + LOGITS_AT_ONCE * _BYTES_PER_LOGIT_AT_WORK
-
-
-def kept_for_backward(stepper: Stepper, batch: Batch) -> int:
-    """Run a batch and return the bytes that its backward pass had to keep, weights not counted."""
-    weights = {stepper.parameters.values.untyped_storage().data_ptr()}
-    kept: dict[int, int] = {}
-
-    def count(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with saved_tensors_hooks(count, lambda tensor: tensor):
-        stepper.accumulate(batch)
-    return sum(kept.values())
 
 
 def available_memory() -> int | None:

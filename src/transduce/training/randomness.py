@@ -15,9 +15,9 @@ def mixed_seed(purpose: str, *key: int) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("ascii"), digest_size=8).digest(), "little")
 
 
-def seed_dropout(*, seed: int, step: int, micro_batch: int, rank: int) -> None:
-    """Make the next dropout masks those of this micro-batch."""
-    torch.manual_seed(mixed_seed("dropout", seed, step, micro_batch, rank))
+def dropout_key(*, seed: int, step: int, micro_batch: int, rank: int) -> int:
+    """Return what the dropout masks of a micro-batch follow from."""
+    return mixed_seed("dropout", seed, step, micro_batch, rank)
 
 
 def seed_weights(seed: int) -> None:

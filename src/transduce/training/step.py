@@ -15,7 +15,6 @@ from functools import reduce
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from transduce.data.batch import Batch
 from transduce.errors import TrainingError
@@ -24,9 +23,10 @@ from transduce.training.arithmetic import Arithmetic
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.flat_parameters import FlatParameters
-from transduce.training.loss import Loss, Smoothing, token_loss
+from transduce.training.gradient import gradient_of
+from transduce.training.loss import Loss
 from transduce.training.optimization import Adam, learning_rate
-from transduce.training.randomness import seed_dropout
+from transduce.training.randomness import dropout_key
 
 
 class StepCounts(NamedTuple):
@@ -67,9 +67,7 @@ class Stepper:
         self.parameters = FlatParameters(model, tail=len(StepCounts._fields))
         self.adam = Adam(self.parameters, config)
         self.rate = learning_rate(config, d_model=model.config.d_model)
-        self.smoothing = Smoothing.of(
-            config.label_smoothing, vocabulary_size=model.config.vocabulary_size, convention=config.smoothing
-        )
+        self.gradient = gradient_of(model, config, arithmetic=arithmetic)
 
     def take(self, step: int, batches: Iterable[Batch], *, votes: Callable[[], StepCounts] = StepCounts) -> StepReport:
         """Move the weights by one step, or raise TrainingError and leave them if the numbers are not finite.
@@ -79,10 +77,11 @@ class Stepper:
         started, rate = time.perf_counter(), self.rate(step)
         self.model.train()
         self.parameters.zero_gradients()
+        self.gradient.refresh()
         taken: list[tuple[Batch, Loss]] = []
         for index, batch in enumerate(batches):
-            seed_dropout(seed=self.config.seed, step=step, micro_batch=index, rank=self.world.rank)
-            taken.append((batch, self.accumulate(batch)))
+            key = dropout_key(seed=self.config.seed, step=step, micro_batch=index, rank=self.world.rank)
+            taken.append((batch, self.gradient.add(batch.to(self.arithmetic.device), dropout_key=key)))
         counts = self._sum_over_ranks(reduce(StepCounts.plus, (_counts(*pair) for pair in taken), votes()))
         norm = float(torch.linalg.vector_norm(self.parameters.gradients)) / counts.tokens
         if not (math.isfinite(norm) and math.isfinite(counts.objective)):
@@ -94,21 +93,10 @@ class Stepper:
         return StepReport(counts=counts, gradient_norm=norm, rate=rate, seconds=time.perf_counter() - started)
 
     def accumulate(self, batch: Batch) -> Loss:
-        """Run one micro-batch forward and backward, adding to the gradients the sum over its tokens."""
-        batch = batch.to(self.arithmetic.device)
-        passes = 2 if self.config.r_drop else 1
-        with self.arithmetic.forward_pass():
-            hiddens_BTD: list[Tensor] = [self.model(batch.source_BS, batch.target_BT) for _ in range(passes)]
-        loss = token_loss(
-            hiddens_BTD,
-            self.model.output_matrix_VD,
-            batch.target_BT,
-            smoothing=self.smoothing,
-            r_drop=self.config.r_drop,
-            product_dtype=self.arithmetic.product_dtype,
-        )
-        loss.objective.backward()
-        return loss
+        """Run one micro-batch forward and backward, adding to the gradients: to find out what that takes."""
+        self.model.train()
+        self.gradient.refresh()
+        return self.gradient.add(batch.to(self.arithmetic.device), dropout_key=0)
 
     def _sum_over_ranks(self, counts: StepCounts) -> StepCounts:
         if self.world.size == 1:

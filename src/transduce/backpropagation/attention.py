@@ -1,0 +1,138 @@
+"""Multi-head attention (3.2) and its gradient.
+
+    S = α Q Kᵀ + hidden      A = softmax(S)      O = A V                        α = 1/√d_k
+    ∂V = Aᵀ ∂O               ∂A = ∂O Vᵀ          ∂S = A ∘ (∂A - Σ_k A ∘ ∂A)
+    ∂Q = α ∂S K              ∂K = α ∂Sᵀ Q
+
+The softmax and its gradient are taken in float32; A is kept in the network's precision, S is not kept.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from transduce.backpropagation.dropout import Kept, KeyedDropout
+from transduce.backpropagation.linear import Linear
+from transduce.backpropagation.packing import Packing
+from transduce.backpropagation.pullback import Pullback
+from transduce.model.attention import MultiHeadAttention
+
+# From the gradient of mixed values to that of queries, keys and values by head.
+HeadsPullback = Callable[[Tensor, Tensor, Tensor, Tensor], None]
+
+
+class SelfAttention:
+    """Queries, keys and values of the same tokens, made by one product."""
+
+    def __init__(self, module: MultiHeadAttention, *, dtype: torch.dtype) -> None:
+        self.inputs = Linear(module.W_Q, module.W_K, module.W_V, dtype=dtype)
+        self.output = Linear(module.W_O, dtype=dtype)
+        self.heads = _Heads(module)
+        self.linears = (self.inputs, self.output)
+
+    def forward(self, x_ND: Tensor, side: Packing, *, hidden: Tensor, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
+        """Return what each token gathers from its own side, shape (N, D), and the way back."""
+        by_head = side.to_heads(_projected(self.inputs, x_ND, side), parts=3)
+        mixed, pull_heads = self.heads.attend(by_head[0], by_head[1], by_head[2], hidden=hidden, dropout=dropout)
+        mixed_NA = side.from_heads(mixed[None])
+
+        def pull(gradient_ND: Tensor) -> Tensor:
+            gradient = torch.empty_like(by_head)
+            mixed_gradient = _pulled_to_heads(self.output, gradient_ND, mixed_NA, side)
+            pull_heads(mixed_gradient, gradient[0], gradient[1], gradient[2])
+            return self.inputs.backward(side.from_heads(gradient), x_ND)
+
+        return self.output.forward(mixed_NA), pull
+
+
+class CrossAttention:
+    """Queries of the target's tokens, keys and values of the encoder's output."""
+
+    def __init__(self, module: MultiHeadAttention, *, dtype: torch.dtype) -> None:
+        self.queries = Linear(module.W_Q, dtype=dtype)
+        self.memory = Linear(module.W_K, module.W_V, dtype=dtype)
+        self.output = Linear(module.W_O, dtype=dtype)
+        self.heads = _Heads(module)
+        self.linears = (self.queries, self.memory, self.output)
+
+    def forward(
+        self, x_ND: Tensor, memory: "Memory", target: Packing, *, dropout: KeyedDropout
+    ) -> tuple[Tensor, Pullback]:
+        """Return what each target token gathers from the memory, and the way back, which fills memory.gradient_ND."""
+        source = memory.side
+        query = target.to_heads(_projected(self.queries, x_ND, target), parts=1)
+        key_value = source.to_heads(_projected(self.memory, memory.values_ND, source), parts=2)
+        mixed, pull_heads = self.heads.attend(
+            query[0], key_value[0], key_value[1], hidden=memory.hidden, dropout=dropout
+        )
+        mixed_NA = target.from_heads(mixed[None])
+
+        def pull(gradient_ND: Tensor) -> Tensor:
+            query_gradient, memory_gradient = torch.empty_like(query), torch.empty_like(key_value)
+            mixed_gradient = _pulled_to_heads(self.output, gradient_ND, mixed_NA, target)
+            pull_heads(mixed_gradient, query_gradient[0], memory_gradient[0], memory_gradient[1])
+            memory.add(self.memory.backward(source.from_heads(memory_gradient), memory.values_ND))
+            return self.queries.backward(target.from_heads(query_gradient), x_ND)
+
+        return self.output.forward(mixed_NA), pull
+
+
+class Memory:
+    """The encoder's output, which every decoder layer reads, and its gradient, to which every layer adds."""
+
+    def __init__(self, values_ND: Tensor, side: Packing, *, hidden: Tensor) -> None:
+        self.values_ND, self.side, self.hidden = values_ND, side, hidden
+        self.gradient_ND: Tensor | None = None
+
+    def add(self, gradient_ND: Tensor) -> None:
+        """Add one layer's share of the gradient."""
+        self.gradient_ND = gradient_ND if self.gradient_ND is None else self.gradient_ND.add_(gradient_ND)
+
+
+class _Heads:
+    """Equation 1 for every head of every sentence."""
+
+    def __init__(self, module: MultiHeadAttention) -> None:
+        self.scale = 1.0 if module.scores == "unscaled" else 1.0 / math.sqrt(module.W_K.out_features // module.heads)
+        self.dropout = module.dropout
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, *, hidden: Tensor, dropout: KeyedDropout
+    ) -> tuple[Tensor, HeadsPullback]:
+        """Return A V and the way back; all tensors are (B·H, length, width)."""
+        scores = torch.baddbmm(hidden, query, key.mT, alpha=self.scale)
+        exact = torch.promote_types(scores.dtype, torch.float32)
+        weights = scores.softmax(dim=-1, dtype=exact).to(scores.dtype)
+        kept: Kept | None = dropout.keep(weights, probability=self.dropout)
+        used = weights if kept is None else kept.times(weights)
+
+        def pull(gradient: Tensor, to_query: Tensor, to_key: Tensor, to_value: Tensor) -> None:
+            torch.bmm(used.mT, gradient, out=to_value)
+            weights_gradient = gradient @ value.mT
+            if kept is not None:
+                weights_gradient = kept.times(weights_gradient)
+            scores_gradient = torch._softmax_backward_data(weights_gradient.to(exact), weights.to(exact), -1, exact)
+            scores_gradient = scores_gradient.mul_(self.scale).to(weights.dtype)
+            torch.bmm(scores_gradient, key, out=to_query)
+            torch.bmm(scores_gradient.mT, query, out=to_key)
+
+        return used @ value, pull
+
+
+def _projected(linear: Linear, x_ND: Tensor, side: Packing) -> Tensor:
+    outputs = side.with_spare_row(linear.weight_OI.size(0), like=x_ND)
+    if linear.bias_O is None:
+        torch.mm(x_ND, linear.weight_OI.T, out=outputs[:-1])
+    else:
+        torch.addmm(linear.bias_O, x_ND, linear.weight_OI.T, out=outputs[:-1])
+    return outputs
+
+
+def _pulled_to_heads(output: Linear, gradient_ND: Tensor, mixed_NA: Tensor, side: Packing) -> Tensor:
+    # Padding must give a gradient of zero: it stood in for queries that are not there.
+    output.add_gradients(gradient_ND, mixed_NA)
+    mixed_gradient = side.with_spare_row(mixed_NA.size(1), like=gradient_ND)
+    torch.mm(gradient_ND, output.weight_OI, out=mixed_gradient[:-1])
+    return side.to_heads(mixed_gradient, parts=1)[0]

@@ -1,0 +1,37 @@
+"""The feed-forward network (3.3) and its gradient.
+
+h = max(0, x W_1ᵀ + b_1)        y = h W_2ᵀ + b_2
+∂h = ∂y W_2                      ∂(before max) = ∂h where h > 0, else 0
+"""
+
+import torch
+from torch import Tensor
+
+from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.linear import Linear
+from transduce.backpropagation.pullback import Pullback
+from transduce.model.feed_forward import FeedForward
+
+
+class HandwrittenFeedForward:
+    """Equation 2 over packed tokens."""
+
+    def __init__(self, module: FeedForward, *, dtype: torch.dtype) -> None:
+        self.inner, self.outer = Linear(module.W_1, dtype=dtype), Linear(module.W_2, dtype=dtype)
+        self.dropout = module.dropout.p
+        self.linears = (self.inner, self.outer)
+
+    def forward(self, x_ND: Tensor, *, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
+        """Return FFN(x), shape (N, D), and the way back."""
+        hidden_NF = self.inner.forward_relu(x_ND)
+        kept = dropout.keep(hidden_NF, probability=self.dropout)
+        used_NF = hidden_NF if kept is None else kept.times(hidden_NF)
+
+        def pull(gradient_ND: Tensor) -> Tensor:
+            gradient_NF = self.outer.backward(gradient_ND, used_NF)
+            if kept is not None:
+                gradient_NF = kept.times(gradient_NF)
+            torch.ops.aten.threshold_backward.grad_input(gradient_NF, hidden_NF, 0, grad_input=gradient_NF)
+            return self.inner.backward(gradient_NF, x_ND)
+
+        return self.outer.forward(used_NF), pull

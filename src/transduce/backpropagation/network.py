@@ -1,0 +1,170 @@
+"""The Transformer (section 3) over packed tokens, forward and backward.
+
+It has no parameters of its own: it reads those of a `Transformer` and adds to their gradients.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from transduce.backpropagation.attention import CrossAttention, Memory, SelfAttention
+from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.embedding import Embedder, LastPullback
+from transduce.backpropagation.feed_forward import HandwrittenFeedForward
+from transduce.backpropagation.linear import Linear
+from transduce.backpropagation.packing import Packing, hidden_future, hidden_keys
+from transduce.backpropagation.pullback import Pullback
+from transduce.backpropagation.residual import HandwrittenResidual, Norm
+from transduce.model.config import ModelConfig
+from transduce.model.layers import DecoderLayer, EncoderLayer
+from transduce.model.transformer import Transformer, offset_by_one
+
+
+def supports(config: ModelConfig, *, device: torch.device) -> bool:
+    """Return whether the network of this configuration is written out here.
+
+    It is for processors: a GPU has fused kernels that the derived gradient uses. Left to `model/` are the options that
+    nobody trains for speed: additive scores, heads whose keys and values differ in width, and GELU.
+    """
+    is_written_out = config.scores != "additive" and config.activation == "relu"
+    return device.type == "cpu" and is_written_out and config.query_width == config.value_width
+
+
+class _EncoderLayer:
+    def __init__(self, layer: EncoderLayer, *, dtype: torch.dtype) -> None:
+        self.attention = SelfAttention(layer.self_attention, dtype=dtype)
+        self.feed_forward = HandwrittenFeedForward(layer.feed_forward, dtype=dtype)
+        self.attention_frame = HandwrittenResidual(layer.self_attention_residual)
+        self.feed_forward_frame = HandwrittenResidual(layer.feed_forward_residual)
+        self.linears = (*self.attention.linears, *self.feed_forward.linears)
+
+    def forward(
+        self, x_ND: Tensor, side: Packing, *, hidden: Tensor, dropout: KeyedDropout
+    ) -> tuple[Tensor, list[Pullback]]:
+        attend = partial(self.attention.forward, side=side, hidden=hidden, dropout=dropout)
+        x_ND, pull_attention = self.attention_frame.forward(x_ND, attend, dropout=dropout)
+        transform = partial(self.feed_forward.forward, dropout=dropout)
+        x_ND, pull_feed_forward = self.feed_forward_frame.forward(x_ND, transform, dropout=dropout)
+        return x_ND, [pull_attention, pull_feed_forward]
+
+
+class _DecoderLayer:
+    def __init__(self, layer: DecoderLayer, *, dtype: torch.dtype) -> None:
+        self.attention = SelfAttention(layer.self_attention, dtype=dtype)
+        self.cross_attention = CrossAttention(layer.cross_attention, dtype=dtype)
+        self.feed_forward = HandwrittenFeedForward(layer.feed_forward, dtype=dtype)
+        self.attention_frame = HandwrittenResidual(layer.self_attention_residual)
+        self.cross_attention_frame = HandwrittenResidual(layer.cross_attention_residual)
+        self.feed_forward_frame = HandwrittenResidual(layer.feed_forward_residual)
+        self.linears = (*self.attention.linears, *self.cross_attention.linears, *self.feed_forward.linears)
+
+    def forward(
+        self, x_ND: Tensor, memory: Memory, side: Packing, *, hidden: Tensor, dropout: KeyedDropout
+    ) -> tuple[Tensor, list[Pullback]]:
+        attend = partial(self.attention.forward, side=side, hidden=hidden, dropout=dropout)
+        x_ND, pull_attention = self.attention_frame.forward(x_ND, attend, dropout=dropout)
+        look = partial(self.cross_attention.forward, memory=memory, target=side, dropout=dropout)
+        x_ND, pull_cross = self.cross_attention_frame.forward(x_ND, look, dropout=dropout)
+        transform = partial(self.feed_forward.forward, dropout=dropout)
+        x_ND, pull_feed_forward = self.feed_forward_frame.forward(x_ND, transform, dropout=dropout)
+        return x_ND, [pull_attention, pull_cross, pull_feed_forward]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A forward pass: the decoder's output at every label, padding left out, and the way back."""
+
+    hidden_ND: Tensor
+    backward: Callable[[Tensor], None]
+    """Takes the gradient of `hidden_ND` and adds to those of all parameters; may be called once."""
+
+
+class HandwrittenNetwork:
+    """A `Transformer` whose gradient is written out."""
+
+    def __init__(self, model: Transformer, *, dtype: torch.dtype) -> None:
+        assert supports(model.config, device=next(model.parameters()).device)
+        self.model, self.heads, self.dtype = model, model.config.heads, dtype
+        embedder = partial(Embedder, scale=model.embeddings.scale, dropout=model.config.dropout, dtype=dtype)
+        self.source = embedder(model.embeddings.source_VD, model.encoder.positions)
+        self.target = embedder(model.embeddings.target_VD, model.decoder.positions)
+        encoder_layers = cast("list[EncoderLayer]", list(model.encoder.layers))
+        decoder_layers = cast("list[DecoderLayer]", list(model.decoder.layers))
+        self.encoder = [_EncoderLayer(layer, dtype=dtype) for layer in encoder_layers]
+        self.decoder = [_DecoderLayer(layer, dtype=dtype) for layer in decoder_layers]
+        self.encoder_norm, self.decoder_norm = (
+            _final_norm(model.encoder.final_norm),
+            _final_norm(model.decoder.final_norm),
+        )
+        self._linears: list[Linear] = []
+        for layer in self.encoder:
+            self._linears += layer.linears
+        for decoder_layer in self.decoder:
+            self._linears += decoder_layer.linears
+
+    def refresh(self) -> None:
+        """Take over the model's weights as they are now."""
+        for linear in self._linears:
+            linear.refresh()
+
+    @torch.no_grad()
+    def forward(self, source_BS: Tensor, target_BT: Tensor, *, dropout: KeyedDropout) -> Pass:
+        """Run the network on a padded batch; `target_BT` are labels."""
+        source, target = (Packing(tokens != 0, heads=self.heads) for tokens in (source_BS, target_BT))
+        memory_ND, pull_encoder = self._encode(source_BS[source_BS != 0], source, dropout)
+        memory = Memory(memory_ND, source, hidden=hidden_keys(target, source, dtype=self.dtype))
+        inputs_N = offset_by_one(target_BT)[target_BT != 0]
+        hidden_ND, pull_decoder = self._decode(inputs_N, memory, target, dropout)
+
+        @torch.no_grad()
+        def backward(gradient_ND: Tensor) -> None:
+            pull_decoder(gradient_ND.to(self.dtype))
+            assert memory.gradient_ND is not None
+            pull_encoder(memory.gradient_ND)
+
+        return Pass(hidden_ND, backward)
+
+    def _encode(self, tokens_N: Tensor, side: Packing, dropout: KeyedDropout) -> tuple[Tensor, LastPullback]:
+        hidden = hidden_keys(side, side, dtype=self.dtype)
+        x_ND, pull_embedding = self.source.forward(tokens_N, side, dropout=dropout)
+        pulls: list[Pullback] = []
+        for layer in self.encoder:
+            x_ND, pulls_layer = layer.forward(x_ND, side, hidden=hidden, dropout=dropout)
+            pulls += pulls_layer
+        if self.encoder_norm is not None:
+            x_ND, pull_norm = self.encoder_norm.forward(x_ND)
+            pulls.append(pull_norm)
+        return x_ND, _chained(pull_embedding, pulls)
+
+    def _decode(
+        self, inputs_N: Tensor, memory: Memory, side: Packing, dropout: KeyedDropout
+    ) -> tuple[Tensor, LastPullback]:
+        hidden = hidden_future(side, dtype=self.dtype)
+        x_ND, pull_embedding = self.target.forward(inputs_N, side, dropout=dropout)
+        pulls: list[Pullback] = []
+        for layer in self.decoder:
+            x_ND, pulls_layer = layer.forward(x_ND, memory, side, hidden=hidden, dropout=dropout)
+            pulls += pulls_layer
+        if self.decoder_norm is not None:
+            x_ND, pull_norm = self.decoder_norm.forward(x_ND)
+            pulls.append(pull_norm)
+        return x_ND, _chained(pull_embedding, pulls)
+
+
+def _chained(first: LastPullback, later: list[Pullback]) -> LastPullback:
+    """Return the way back through a stack: the last part first, each forgotten once it is passed."""
+
+    def pull(gradient_ND: Tensor) -> None:
+        while later:
+            gradient_ND = later.pop()(gradient_ND)
+        first(gradient_ND)
+
+    return pull
+
+
+def _final_norm(module: nn.Module) -> Norm | None:
+    return Norm(module) if isinstance(module, nn.LayerNorm) else None

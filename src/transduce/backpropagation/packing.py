@@ -1,0 +1,76 @@
+"""A batch as one long row of tokens, and how attention finds its sentences in it.
+
+Everything but attention treats each token by itself, so padding need not be computed there: tokens of all sentences
+follow each other in a matrix of N rows. Attention wants its heads side by side and its sentences padded,
+
+    (N, P·H·E)  →  (P, B·H, L, E)
+
+which is one gather of rows of length E, by an index that serves all layers; and another gather brings results back.
+Padding reads an extra row N of zeros. L is at least 16, since the softmax over fewer keys than a vector register holds
+is ten times slower.
+"""
+
+import math
+from functools import cache
+
+import torch
+from torch import Tensor
+
+SHORTEST = 16
+
+
+class Packing:
+    """One side of a batch: which tokens there are, and where."""
+
+    def __init__(self, is_token_BL: Tensor, *, heads: int) -> None:
+        self.heads, self.sentences = heads, is_token_BL.size(0)
+        sentence_N, self.position_N = is_token_BL.nonzero(as_tuple=True)
+        self.count = self.position_N.numel()
+        self.length = max(SHORTEST, is_token_BL.size(1))
+        self.slot_N = sentence_N * self.length + self.position_N
+        self.row_BL = torch.full((self.sentences, self.length), self.count)
+        self.row_BL.view(-1)[self.slot_N] = torch.arange(self.count)
+        self.is_token_BL = self.row_BL < self.count
+        self._to_heads = cache(self._index_to_heads)
+        self._from_heads = cache(self._index_from_heads)
+
+    def with_spare_row(self, width: int, *, like: Tensor) -> Tensor:
+        """Return an uninitialised matrix of N rows and one of zeros, which padding reads."""
+        matrix = like.new_empty(self.count + 1, width)
+        matrix[self.count] = 0.0
+        return matrix
+
+    def to_heads(self, matrix: Tensor, *, parts: int) -> Tensor:
+        """Return `parts` matrices of (N + 1) rows, joined in columns, by head: shape (P, B·H, L, E)."""
+        width = matrix.size(1) // (parts * self.heads)
+        by_head = matrix.view(-1, width).index_select(0, self._to_heads(parts))
+        return by_head.view(parts, self.sentences * self.heads, self.length, width)
+
+    def from_heads(self, by_head: Tensor) -> Tensor:
+        """Return the rows of the tokens alone, the parts and heads joined in columns: shape (N, P·H·E)."""
+        parts, width = by_head.size(0), by_head.size(-1)
+        rows = by_head.view(-1, width).index_select(0, self._from_heads(parts))
+        return rows.view(self.count, parts * self.heads * width)
+
+    def _index_to_heads(self, parts: int) -> Tensor:
+        part_P111 = torch.arange(parts)[:, None, None, None]
+        head_H1 = torch.arange(self.heads)[:, None]
+        return ((self.row_BL[:, None, :] * parts + part_P111) * self.heads + head_H1).flatten()
+
+    def _index_from_heads(self, parts: int) -> Tensor:
+        sentence_N11, position_N11 = (self.slot_N // self.length)[:, None, None], self.position_N[:, None, None]
+        part_P1, head_H = torch.arange(parts)[:, None], torch.arange(self.heads)
+        row = (part_P1 * self.sentences + sentence_N11) * self.heads + head_H
+        return (row * self.length + position_N11).flatten()
+
+
+def hidden_keys(queries: Packing, keys: Packing, *, dtype: torch.dtype) -> Tensor:
+    """Return 0 where a query may see a key and -inf at padding, to be added to scores: shape (B·H, Q, K)."""
+    bias_B11K = torch.zeros(keys.row_BL.shape, dtype=dtype).masked_fill_(~keys.is_token_BL, -math.inf)[:, None, None]
+    return bias_B11K.repeat(1, keys.heads, queries.length, 1).flatten(end_dim=1)
+
+
+def hidden_future(side: Packing, *, dtype: torch.dtype) -> Tensor:
+    """Return 0 at a position and those before it, -inf at later ones (3.2.3): shape (B·H, T, T)."""
+    bias_TT = torch.full((side.length, side.length), -math.inf, dtype=dtype).triu_(diagonal=1)
+    return bias_TT.repeat(side.sentences * side.heads, 1, 1)

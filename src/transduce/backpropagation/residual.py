@@ -1,0 +1,77 @@
+"""Residual connection, dropout and layer normalisation (3.1, 5.4) around a sub-layer f, and their gradient.
+
+    post   z = x + Dropout(f(x))        y = LayerNorm(z)         ∂x = ∂z + ∂f        ∂f = f'(Dropout(∂z))
+    pre    y = x + Dropout(f(LayerNorm(x)))                      ∂x = ∂y + LayerNorm'(f'(Dropout(∂y)))
+
+The sums over a token in LayerNorm and its gradient are taken in float32 whatever the precision of x.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.linear import add_gradient
+from transduce.backpropagation.pullback import Pullback
+from transduce.model.layers import Residual
+
+Sublayer = Callable[[Tensor], tuple[Tensor, Pullback]]
+
+
+class Norm:
+    """Layer normalisation over the model's width."""
+
+    def __init__(self, module: nn.LayerNorm) -> None:
+        self.module = module
+
+    def forward(self, x_ND: Tensor) -> tuple[Tensor, Pullback]:
+        """Return LayerNorm(x) and the way back."""
+        gain_D, bias_D, shape = self.module.weight, self.module.bias, list(self.module.normalized_shape)
+        y_ND, mean_N, inverse_N = torch.native_layer_norm(x_ND, shape, gain_D, bias_D, self.module.eps)
+
+        def pull(gradient_ND: Tensor) -> Tensor:
+            x_gradient_ND, gain_gradient_D, bias_gradient_D = torch.ops.aten.native_layer_norm_backward(
+                gradient_ND, x_ND, shape, mean_N, inverse_N, gain_D, bias_D, [True, True, True]
+            )
+            add_gradient(gain_D, gain_gradient_D)
+            add_gradient(bias_D, bias_gradient_D)
+            result_ND: Tensor = x_gradient_ND
+            return result_ND
+
+        return y_ND, pull
+
+
+class HandwrittenResidual:
+    """Section 3.1's frame around a sub-layer."""
+
+    def __init__(self, module: Residual) -> None:
+        self.is_pre_norm, self.norm, self.dropout = module.is_pre_norm, Norm(module.norm), module.dropout.p
+
+    def forward(self, x_ND: Tensor, sublayer: Sublayer, *, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
+        """Return the framed sub-layer's output, shape (N, D), and the way back."""
+        return (self._pre if self.is_pre_norm else self._post)(x_ND, sublayer, dropout)
+
+    def _post(self, x_ND: Tensor, sublayer: Sublayer, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
+        branch_ND, pull_branch = sublayer(x_ND)
+        kept = dropout.keep(branch_ND, probability=self.dropout)
+        y_ND, pull_norm = self.norm.forward(x_ND + branch_ND if kept is None else kept.added_to(x_ND, branch_ND))
+
+        def pull(gradient_ND: Tensor) -> Tensor:
+            sum_gradient_ND = pull_norm(gradient_ND)
+            branch_gradient_ND = sum_gradient_ND if kept is None else kept.times(sum_gradient_ND)
+            return pull_branch(branch_gradient_ND).add_(sum_gradient_ND)
+
+        return y_ND, pull
+
+    def _pre(self, x_ND: Tensor, sublayer: Sublayer, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
+        normal_ND, pull_norm = self.norm.forward(x_ND)
+        branch_ND, pull_branch = sublayer(normal_ND)
+        kept = dropout.keep(branch_ND, probability=self.dropout)
+        y_ND = x_ND + branch_ND if kept is None else kept.added_to(x_ND, branch_ND)
+
+        def pull(gradient_ND: Tensor) -> Tensor:
+            branch_gradient_ND = gradient_ND if kept is None else kept.times(gradient_ND)
+            return pull_norm(pull_branch(branch_gradient_ND)).add_(gradient_ND)
+
+        return y_ND, pull

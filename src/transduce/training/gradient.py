@@ -1,0 +1,127 @@
+"""How a micro-batch's gradient is computed: derived by torch, or written out.
+
+    device    network                                           gradient        measured in benchmarks/training.py
+    CPU       what `backpropagation.supports`                   written out     1.2 to 1.4 times the derived one
+    CPU       the rest (additive scores, GELU, d_k ≠ d_v)       derived
+    GPU       all                                               derived, with torch's fused kernels
+
+Both add to the parameters' gradients the sum over the batch's tokens, and both follow the plain equations of `model/`.
+"""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+
+from transduce.backpropagation import HandwrittenNetwork, supports
+from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.pullback import kept_bytes
+from transduce.data.batch import Batch
+from transduce.model.transformer import Transformer
+from transduce.training.arithmetic import Arithmetic
+from transduce.training.config import TrainingConfig
+from transduce.training.loss import Loss, Smoothing, token_loss, token_loss_and_gradient
+
+
+class Gradient(Protocol):
+    """Adds the gradient of micro-batches to that of the model's parameters."""
+
+    def refresh(self) -> None:
+        """Take over the weights as they are now; they must not change until the next call."""
+
+    def add(self, batch: Batch, *, dropout_key: int) -> Loss:
+        """Run one micro-batch forward and backward; its dropout follows from the key."""
+
+    def kept_for_backward(self, batch: Batch) -> int:
+        """Run a batch and return the bytes that its backward pass had to keep, weights not counted."""
+
+
+def gradient_of(model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic) -> Gradient:
+    """Return the fastest way to this model's gradient: a question of what it is, never of a stopwatch."""
+    if supports(model.config, device=arithmetic.device):
+        return WrittenOutGradient(model, config, arithmetic=arithmetic)
+    return DerivedGradient(model, config, arithmetic=arithmetic)
+
+
+class _Common:
+    def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
+        self.model, self.arithmetic, self.r_drop = model, arithmetic, config.r_drop
+        self.passes = 2 if config.r_drop else 1
+        self.smoothing = Smoothing.of(
+            config.label_smoothing, vocabulary_size=model.config.vocabulary_size, convention=config.smoothing
+        )
+
+
+class DerivedGradient(_Common):
+    """The gradient that torch derives from the plain network."""
+
+    def refresh(self) -> None:
+        """Do nothing: autocast rounds the weights in every pass."""
+
+    def add(self, batch: Batch, *, dropout_key: int) -> Loss:
+        """Run one micro-batch forward and backward."""
+        torch.manual_seed(dropout_key)
+        with self.arithmetic.forward_pass():
+            hiddens_BTD: list[Tensor] = [self.model(batch.source_BS, batch.target_BT) for _ in range(self.passes)]
+        loss = token_loss(
+            hiddens_BTD,
+            self.model.output_matrix_VD,
+            batch.target_BT,
+            smoothing=self.smoothing,
+            r_drop=self.r_drop,
+            product_dtype=self.arithmetic.product_dtype,
+        )
+        loss.objective.backward()
+        return loss
+
+    def kept_for_backward(self, batch: Batch) -> int:
+        """Run a batch and count what torch saves."""
+        weights = {parameter.untyped_storage().data_ptr() for parameter in self.model.parameters()}
+        kept: dict[int, int] = {}
+
+        def count(tensor: Tensor) -> Tensor:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in weights:
+                kept[storage.data_ptr()] = storage.nbytes()
+            return tensor
+
+        with saved_tensors_hooks(count, lambda tensor: tensor):
+            self.add(batch, dropout_key=0)
+        return sum(kept.values())
+
+
+class WrittenOutGradient(_Common):
+    """The gradient of `backpropagation/`."""
+
+    def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
+        super().__init__(model, config, arithmetic=arithmetic)
+        self.dtype = arithmetic.product_dtype or model.output_matrix_VD.dtype
+        self.network = HandwrittenNetwork(model, dtype=self.dtype)
+
+    def refresh(self) -> None:
+        """Round the weights, once for all micro-batches of a step."""
+        self.network.refresh()
+
+    @torch.no_grad()
+    def add(self, batch: Batch, *, dropout_key: int) -> Loss:
+        """Run one micro-batch forward and backward."""
+        dropout = KeyedDropout(dropout_key)
+        passes = [self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout) for _ in range(self.passes)]
+        loss, gradients_ND = token_loss_and_gradient(
+            [each.hidden_ND for each in passes],
+            self.model.output_matrix_VD,
+            batch.target_BT[batch.target_BT != 0],
+            smoothing=self.smoothing,
+            r_drop=self.r_drop,
+            product_dtype=self.dtype,
+        )
+        for each, gradient_ND in zip(passes, gradients_ND, strict=True):
+            each.backward(gradient_ND)
+        return loss
+
+    def kept_for_backward(self, batch: Batch) -> int:
+        """Run a batch forward and count what the ways back hold."""
+        dropout = KeyedDropout(0)
+        forward = self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout)
+        return self.passes * kept_bytes(forward.backward)
