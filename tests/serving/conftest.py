@@ -17,7 +17,7 @@ import torch
 
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, save_model
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer import EOS, Tokenizer
 from transduce.translator import Translator
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -25,8 +25,10 @@ LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze s
 KEY = "a-key-of-many-letters"
 
 
-def write_model(folder: Path, *, seed: int = 3, source: str = "en", target: str = "de") -> Path:
-    """Write a model directory with random weights."""
+def write_model(
+    folder: Path, *, seed: int = 3, source: str = "en", target: str = "de", fondness_of_ending: float = 0.0
+) -> Path:
+    """Write a model directory with random weights, which hardly ever come to an end unless they are made to like it."""
     tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
     torch.manual_seed(seed)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=1, dropout=0)
@@ -36,7 +38,10 @@ def write_model(folder: Path, *, seed: int = 3, source: str = "en", target: str 
         longest_sentence=40,
         decoding={"extra_length": 3, "beam": 2},
     )
-    parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
+    network = Transformer(config)
+    parameters = {name: parameter.detach() for name, parameter in network.named_parameters()}
+    ending_D = network.output_matrix_VD[EOS].detach()
+    parameters["decoder.layers.0.feed_forward_residual.norm.bias"] += fondness_of_ending * ending_D / ending_D.norm()
     save_model(folder, description, parameters, tokenizer=tokenizer, card="")
     return folder
 

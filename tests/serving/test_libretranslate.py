@@ -94,7 +94,7 @@ def test_alternatives_come_beside_the_best(client: httpx.Client, translator: Tra
             "Invalid request: request (5001) exceeds text limit (5000)",
         ),
         ({"q": ["a"] * 65, "source": "en", "target": "de"}, "Invalid request: request (65) exceeds text limit (64)"),
-        ({"q": "a", "source": "en", "target": "de", "format": "html"}, "html format is not supported"),
+        ({"q": "a", "source": "en", "target": "de", "format": "docx"}, "docx format is not supported"),
         (
             {"q": "a", "source": "en", "target": "de", "alternatives": 8},
             "Invalid request: alternatives (8) exceeds limit (7)",

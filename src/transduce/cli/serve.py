@@ -39,6 +39,10 @@ def serve(
     stop_seconds: Annotated[float | None, typer.Option(help="Time to finish in when stopped.  [default: 30]")] = None,
     body_limit: Annotated[int | None, typer.Option(help="Largest request in bytes.  [default: 1048576]")] = None,
     character_limit: Annotated[int | None, typer.Option(help="Most characters of a request.  [default: 5000]")] = None,
+    file_character_limit: Annotated[
+        int | None, typer.Option(help="Most characters to translate of a file.  [default: 100000]")
+    ] = None,
+    file_seconds: Annotated[float | None, typer.Option(help="Time a file has.  [default: 300]")] = None,
     text_limit: Annotated[int | None, typer.Option(help="Most texts of a request.  [default: 64]")] = None,
     alternative_limit: Annotated[int | None, typer.Option(help="Most outputs for a text.  [default: 8]")] = None,
     connection_limit: Annotated[int | None, typer.Option(help="Most connections at once.  [default: 1024]")] = None,

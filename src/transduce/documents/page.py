@@ -28,6 +28,7 @@ _UNTOUCHED = frozenset(["script", "style", "pre", "textarea", "template", "noscr
 _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
 )
+_MOST_UNENDED = 20
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -49,9 +50,10 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=False)
         self.events: list[_Event] = []
         self._line_starts = [0, *accumulate(len(line) + 1 for line in page.split("\n"))]
-        self.feed(page)
+        end = _end_of_sense(page)
+        self.feed(page[:end])
         self.close()
-        ends = [event.start for event in self.events[1:]] + [len(page)]
+        ends = [event.start for event in self.events[1:]] + [end]
         for event, end in zip(self.events, ends, strict=False):
             event.end = end
 
@@ -88,6 +90,12 @@ class _Reader(HTMLParser):
 
     def unknown_decl(self, data: str) -> None:
         self._add("other")
+
+
+def _end_of_sense(page: str) -> int:
+    """Return where comments begin that never end; the parser would look for the end of each through all the rest."""
+    last = page.rfind("-->") + 1
+    return page.index("<!--", last) if page.count("<!--", last) > _MOST_UNENDED else len(page)
 
 
 def html_encoding(content: bytes, *, path: Path) -> str:
@@ -127,12 +135,13 @@ def _segments(page: str) -> Iterator[tuple[int, int, list[Part]]]:
     start = 0
     number = 0
     events = _Reader(page).events
+    closings = _closings(events)
     index = 0
     while index < len(events):
         event = events[index]
         last = index
         if event.kind == "opens" and (event.is_kept or event.name in _OPAQUE | _UNTOUCHED) and event.name not in _VOID:
-            last = _closing(events, index)
+            last = closings.get(index, index)
         stop = events[last].end
         is_inline = event.kind in ("text", "comment") or (
             event.name in _INLINE | _ALONE | _OPAQUE and event.name not in _UNTOUCHED
@@ -148,7 +157,7 @@ def _segments(page: str) -> Iterator[tuple[int, int, list[Part]]]:
             parts.append(_part(event, page[event.start : stop], number, is_whole=last > index))
         index = last + 1
     if parts:
-        yield start, len(page), parts
+        yield start, events[-1].end, parts
 
 
 def _part(event: _Event, raw: str, number: int, *, is_whole: bool) -> Part:
@@ -162,15 +171,16 @@ def _part(event: _Event, raw: str, number: int, *, is_whole: bool) -> Part:
     return Markup(f"</{name}>", raw, "closes")
 
 
-def _closing(events: Sequence[_Event], index: int) -> int:
-    """Return where the element that opens at `index` closes; itself if it never does."""
-    depth = 0
-    for place in range(index, len(events)):
-        if events[place].name == events[index].name:
-            depth += {"opens": 1, "closes": -1}.get(events[place].kind, 0)
-            if depth == 0:
-                return place
-    return index
+def _closings(events: Sequence[_Event]) -> dict[int, int]:
+    """Return where each element that opens closes; those that never do are not there."""
+    opened: dict[str, list[int]] = {}
+    closings: dict[int, int] = {}
+    for place, event in enumerate(events):
+        if event.kind == "opens":
+            opened.setdefault(event.name, []).append(place)
+        elif event.kind == "closes" and opened.get(event.name):
+            closings[opened[event.name].pop()] = place
+    return closings
 
 
 def _is_balanced(parts: list[Part]) -> bool:

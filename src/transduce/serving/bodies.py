@@ -2,8 +2,11 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
@@ -34,11 +37,15 @@ def whole_characters(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-async def fields_of(request: Request) -> dict[str, Any]:
-    """Return the fields of a body that is JSON or a form, and of the query; a repeated field is a list."""
+async def fields_of(request: Request, *, files: int = 0) -> dict[str, Any]:
+    """Return the fields of a body that is JSON or a form, and of the query; a repeated field is a list.
+
+    A form may bring `files`, which are passed over.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _FORMS:
-        return _joined(request) | await _form_fields(request)
+        async with _form(request, files=files) as form:
+            return _joined(request) | _texts_in(form)
     body = await request.body()
     if kind != "application/json":
         return _joined(request)
@@ -51,13 +58,30 @@ async def fields_of(request: Request) -> dict[str, Any]:
     return content
 
 
-async def _form_fields(request: Request) -> dict[str, Any]:
+async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
+    """Return the fields of a form, and the name and content of the file that it brings."""
+    async with _form(request, files=1) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise Refusal(400, "Invalid request: missing file parameter")
+        return _joined(request) | _texts_in(form), file.filename, await file.read()
+
+
+@asynccontextmanager
+async def _form(request: Request, *, files: int) -> AsyncIterator[FormData]:
     try:
-        async with request.form(max_files=0, max_fields=_MOST_FIELDS) as form:
-            values = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
+        form = await request.form(max_files=files, max_fields=_MOST_FIELDS)
     except (MultiPartException, HTTPException):
         raise Refusal(400, "Invalid form data") from None
-    return {name: own[0] if len(own) == 1 else own for name, own in values.items()}
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+def _texts_in(form: FormData) -> dict[str, Any]:
+    values = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
+    return {name: own[0] if len(own) == 1 else own for name, own in values.items() if own}
 
 
 def _joined(request: Request) -> dict[str, Any]:

@@ -55,6 +55,10 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """Largest body of a request. [bytes]"""
     character_limit: PositiveInt = 5000
     """Most characters of a request, over all of its texts."""
+    file_character_limit: PositiveInt = 100_000
+    """Most characters to translate of an uploaded file; `body_limit` holds for its bytes."""
+    file_seconds: PositiveFloat = 300.0
+    """Time that a file, or a text in HTML, has from its arrival to its answer. [seconds]"""
     text_limit: PositiveInt = 64
     """Most texts of a request."""
     alternative_limit: Annotated[int, Field(ge=1, le=64)] = 8

@@ -293,7 +293,9 @@ class Dispatcher:
 
     def _measure(self, units: list[Unit], seconds: float, *, is_crowded: bool) -> None:
         tokens = sum(unit.tokens for unit in units)
-        if is_crowded:  # rounds that left others waiting are as full as they get; small ones would belie the speed
+        if (
+            is_crowded and units[0].task == "translate"
+        ):  # rounds that left others waiting are as full as they get; small ones would belie the speed
             speed, known = tokens / max(seconds, 1e-6), self._tokens_per_second
             self._tokens_per_second = speed if known is None else 0.8 * known + 0.2 * speed
         self._metrics.rounds.inc()

@@ -23,7 +23,10 @@ from transduce.serving.pages import PAGE_ROUTES
 from transduce.serving.refusal import Refusal
 from transduce.serving.service import Service
 
-LIBRETRANSLATE_ROUTES = frozenset({"/translate", "/detect", "/languages", "/frontend/settings", "/health"})
+LIBRETRANSLATE_ROUTES = frozenset(
+    {"/translate", "/translate_file", "/detect", "/languages", "/frontend/settings", "/health"}
+)
+DOWNLOADS = "/download_file/"
 PUBLIC_ROUTES = frozenset(
     {
         *PAGE_ROUTES,
@@ -33,9 +36,12 @@ PUBLIC_ROUTES = frozenset(
         "/health",
         "/health/live",
         "/health/ready",
+        f"{DOWNLOADS}{{name}}",
     }
 )
-"""What answers without a key: the pages themselves, what the API looks like, which languages there are, and health."""
+"""What answers without a key: the pages themselves, what the API looks like, which languages there are, health,
+and a translated file, whose name is a secret of its own.
+"""
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -143,7 +149,7 @@ class Gate:
     async def _check_key(self, scope: Scope, headers: Headers, body: bytes) -> None:
         path = route_path(scope)
         keys = self._service.keys
-        if not keys.are_required or path in PUBLIC_ROUTES:
+        if not keys.are_required or path in PUBLIC_ROUTES or path.startswith(DOWNLOADS):
             return
         key = await _key_of(scope, headers, body)
         if key is None and path in LIBRETRANSLATE_ROUTES:
@@ -220,7 +226,7 @@ async def _key_of(scope: Scope, headers: Headers, body: bytes) -> str | None:
     query: dict[str, list[str]] = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     if "api_key" in query:
         return query["api_key"][0]
-    found = (await fields_of(Request(scope, _replayed(body, _nothing)))).get("api_key") if body else None
+    found = (await fields_of(Request(scope, _replayed(body, _nothing)), files=1)).get("api_key") if body else None
     return found if isinstance(found, str) and found else None
 
 

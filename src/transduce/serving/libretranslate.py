@@ -1,15 +1,20 @@
 """LibreTranslate's API, so that its clients work unmodified: paths, fields, answers and errors are its own.
 
-Not here yet: `format: html` and `/translate_file`. Departures: no request is without limits, and a confidence is the
-detector's own probability.
+`files` has its routes for files. Departures: no request is without limits, a confidence is the detector's own
+probability, and an answer in HTML tells which stretches were left because their tags would not have come back whole.
 """
 
+import codecs
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter, Request
 
 from transduce.serving.bodies import Json, fields_of, whole_characters
+from transduce.serving.documents import fill_documents
+from transduce.serving.files import KINDS
 from transduce.serving.languages import Detection, Languages, language_name
 from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import (
@@ -23,13 +28,14 @@ from transduce.serving.schemas import (
 from transduce.serving.service import Service, unless_client_goes
 
 router = APIRouter(tags=["LibreTranslate's"])
+_TAG = re.compile(r"<[^<>]*>")
 _TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _TRANSLATE_BODY = form_or_json(
     {
         "q": {**_TEXTS, "description": "Text, or several."},
         "source": {"type": "string", "description": "Source language code, or auto."},
         "target": {"type": "string", "description": "Target language code."},
-        "format": {"type": "string", "enum": ["text"]},
+        "format": {"type": "string", "enum": ["text", "html"]},
         "alternatives": {"type": "integer", "minimum": 0, "description": "How many other translations to give."},
         "api_key": {"type": "string"},
     },
@@ -49,47 +55,65 @@ async def _translated(service: Service, fields: dict[str, Any]) -> dict[str, Any
     texts = _texts_of(fields)
     source, target = _required(fields, "source"), _required(fields, "target")
     service.check_texts(texts)
-    if fields.get("format") not in (None, "", "text"):
+    if fields.get("format") not in (None, "", "text", "html"):
         raise Refusal(400, f"{fields['format']} format is not supported")
+    is_html = fields.get("format") == "html"
     count = _alternatives_of(fields, limit=service.config.alternative_limit)
     languages = service.languages
-    detected = languages.detect_source(texts, target) if source == "auto" else [Detection(source, 100.0)] * len(texts)
-    outputs = await _outputs(service, languages, texts, detected, target=target, count=count)
-    answer: dict[str, Any] = {"translatedText": [own[0] for own in outputs]}
+    plain = [_TAG.sub(" ", text) for text in texts] if is_html else texts
+    detected = languages.detect_source(plain, target) if source == "auto" else [Detection(source, 100.0)] * len(texts)
+    outputs = [_Output([text]) for text in texts]
+    for model, places in _places_of(languages, detected, target=target).items():
+        own = [texts[place] for place in places]
+        found = await (_from_html(service, own, model) if is_html else _from_text(service, own, model, count=count))
+        for place, output in zip(places, found, strict=True):
+            outputs[place] = output
+    answer: dict[str, Any] = {"translatedText": [own.texts[0] for own in outputs]}
     if source == "auto":
         answer["detectedLanguage"] = [{"confidence": own.confidence, "language": own.language} for own in detected]
     if count:
-        answer["alternatives"] = [own[1:] for own in outputs]
+        answer["alternatives"] = [own.texts[1:] for own in outputs]  # none in HTML, as at LibreTranslate
+    if any(own.left for own in outputs):
+        answer["left"] = [own.left for own in outputs]
     return answer if isinstance(fields["q"], list) else {name: values[0] for name, values in answer.items()}
 
 
-async def _outputs(
-    service: Service,
-    languages: Languages,
-    texts: Sequence[str],
-    detected: Sequence[Detection],
-    *,
-    target: str,
-    count: int,
-) -> list[list[str]]:
-    """Return the best output and `count` others for each text; what is in the target language already stays."""
-    outputs = [[text] for text in texts]
-    # Two texts of one request may be in different languages and go to different models.
-    places_of: dict[str, list[int]] = {}
+@dataclass(frozen=True)
+class _Output:
+    """What became of one text: the best output and others, and what of it was left."""
+
+    texts: list[str]
+    left: list[dict[str, str]] = field(default_factory=list)
+
+
+def _places_of(languages: Languages, detected: Sequence[Detection], *, target: str) -> dict[str, list[int]]:
+    """Return which texts go to which model; what is in the target language already goes to none."""
+    places: dict[str, list[int]] = {}
     for place, own in enumerate(detected):
         if own.language != target or (own.language, target) in languages.pairs:
-            places_of.setdefault(languages.model(own.language, target), []).append(place)
+            places.setdefault(languages.model(own.language, target), []).append(place)
         elif target not in languages.all:
             raise Refusal(400, f"{target} is not supported")
-    for model, places in places_of.items():
-        beam = service.dispatcher.models[model]["beam"]
-        options = {"alternatives": count + 1, "beam": max(beam, count + 1)}
-        found = await service.translate([texts[place] for place in places], model=model, options=options)
-        for place, translation in zip(places, found, strict=True):
-            if translation["refusal"]:
-                raise Refusal(400, f"Cannot translate text: {translation['refusal']}")
-            outputs[place] = [own["text"] for own in translation["alternatives"]]
-    return outputs
+    return places
+
+
+async def _from_text(service: Service, texts: Sequence[str], model: str, *, count: int) -> list[_Output]:
+    beam = service.dispatcher.models[model]["beam"]
+    options = {"alternatives": count + 1, "beam": max(beam, count + 1)}
+    found = await service.translate(texts, model=model, options=options)
+    for translation in found:
+        if translation["refusal"]:
+            raise Refusal(400, f"Cannot translate text: {translation['refusal']}")
+    return [_Output([own["text"] for own in translation["alternatives"]]) for translation in found]
+
+
+async def _from_html(service: Service, texts: Sequence[str], model: str) -> list[_Output]:
+    # The byte order mark says UTF-8, whatever a meta element in the text may say of the page it was cut out of.
+    contents = [codecs.BOM_UTF8 + text.encode("utf-8") for text in texts]
+    filled = await fill_documents(
+        service, contents, kind="html", model=model, character_limit=service.config.character_limit
+    )
+    return [_Output([own.content.removeprefix(codecs.BOM_UTF8).decode("utf-8")], own.left) for own in filled]
 
 
 @router.post(
@@ -129,8 +153,8 @@ async def frontend_settings(request: Request) -> Json:
             "apiKeys": service.keys.are_required,
             "keyRequired": service.keys.are_required,
             "suggestions": False,
-            "filesTranslation": False,
-            "supportedFilesFormat": [],
+            "filesTranslation": True,
+            "supportedFilesFormat": list(KINDS),
             "language": {
                 "source": {"code": source, "name": language_name(source)},
                 "target": {"code": target, "name": language_name(target)},

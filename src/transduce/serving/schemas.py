@@ -145,12 +145,32 @@ class DetectionBody(BaseModel):
     language: str
 
 
+class LeftBody(BaseModel):
+    """A stretch of a document that was left as it was."""
+
+    where: str = Field(description="File and line.")
+    reason: str
+
+
 class LibreTranslateAnswer(BaseModel):
     """A translation as LibreTranslate gives it; lists where a list was asked for."""
 
     translatedText: str | list[str]
     detectedLanguage: DetectionBody | list[DetectionBody] | None = None
     alternatives: list[str] | list[list[str]] | None = None
+    left: list[LeftBody] | list[list[LeftBody]] | None = Field(
+        None,
+        description="Only with format html: stretches whose tags did not come back whole, which stay as they were.",
+    )
+
+
+class TranslateFileAnswer(BaseModel):
+    """Where the translated file can be fetched, and what was done with its gaps."""
+
+    translatedFileUrl: str
+    filled: int
+    kept: int = Field(description="Had a translation already.")
+    left: list[LeftBody]
 
 
 class LanguageBody(BaseModel):
@@ -171,6 +191,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Error, "description": "The request cannot be served as it is."},
     401: {"model": Error, "description": "A key is needed."},
     403: {"model": Error, "description": "The key, or the page that calls, is not allowed."},
+    404: {"model": Error, "description": "There is no such thing."},
     408: {"model": Error, "description": "The body did not arrive in time."},
     413: {"model": Error, "description": "The body is too large."},
     429: {"model": Error, "description": "Too much waits already; Retry-After says when to come back."},

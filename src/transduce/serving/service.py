@@ -12,6 +12,7 @@ from transduce.errors import ConfigError, TransduceError
 from transduce.serving.child import ChildOrder
 from transduce.serving.config import ServingConfig
 from transduce.serving.dispatcher import Dispatcher, Work
+from transduce.serving.finished_files import FinishedFiles
 from transduce.serving.keys import Keys
 from transduce.serving.languages import Languages, load_detector
 from transduce.serving.logs import log
@@ -32,6 +33,7 @@ class Service:
         self.metrics = Metrics()
         order = ChildOrder(named_models(config.models), config.threads, config.precision, config.load_seconds)
         self.dispatcher = Dispatcher(order, config, self.metrics)
+        self.finished_files = FinishedFiles()
         self.is_stopping = False
         self._probe: asyncio.Task[None] | None = None
         self._probed_at = 0.0

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from transduce.errors import TransduceError
 from transduce.model_directory import find_model
+from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
 from transduce.translator import Translation, Translator
 
@@ -124,6 +125,8 @@ TASKS: dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str
     "likelihood": likelihood,
     "attention": attention,
     "numbers": numbers,
+    "gaps": find_gaps,
+    "fill": fill,
 }
 
 

@@ -1,0 +1,54 @@
+"""What the child does with documents: find the texts to translate, and put their translations in."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from transduce.data.formats.pair import Selection
+from transduce.documents.filling import FORMATS, document_of, fill_at_once
+from transduce.documents.source import Source
+from transduce.translator import Alternative, Translation, Translator
+
+
+def find_gaps(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the texts of each document that have no translation."""
+    return [
+        {"texts": [text for gap in FORMATS[item["kind"]].gaps(_source(translator, item)) for text in gap.texts]}
+        for item in items
+    ]
+
+
+def fill(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return each document with the translations of its texts put in."""
+    return [_filled(_source(translator, item), item) for item in items]
+
+
+def _source(translator: Translator, item: dict[str, Any]) -> Source:
+    languages = translator.languages
+    return document_of(
+        base64.b64decode(item["content"]),
+        item["kind"],
+        path=Path(f"file.{item['kind']}"),  # what messages call it; there is no such file
+        selection=Selection(languages.source, languages.target),
+    )
+
+
+def _filled(source: Source, item: dict[str, Any]) -> dict[str, Any]:
+    translations = [_translation(own) for own in item["translations"]]
+    content, report = fill_at_once(source, item["kind"], lambda texts, first: translations[first : first + len(texts)])
+    return {
+        "content": base64.b64encode(content).decode("ascii"),
+        "filled": report.filled,
+        "kept": report.kept,
+        "left": [[where, reason] for where, reason, _ in report.left],
+    }
+
+
+def _translation(plain: dict[str, Any]) -> Translation:
+    return Translation(
+        source="",
+        alternatives=tuple(Alternative(**{**own, "tokens": tuple(own["tokens"])}) for own in plain["alternatives"]),
+        missing=tuple(plain["missing"]),
+        surplus=tuple(plain["surplus"]),
+        refusal=plain["refusal"],
+    )
