@@ -27,12 +27,14 @@ _BEING_WRITTEN = ".being-written"
 _BEING_REPLACED = ".being-replaced"
 _NO_SPACE = "Free some space on that disk, or choose a folder on another; what was there before is untouched."
 _NO_ACCESS = "Give yourself access to it, close the program that has it open, or choose another folder."
+_DISK_FAILS = "The disk, or the way to it, fails: mend it or move to another; what was saved before stays as it was."
 _REMEDIES = {
     errno.ENOSPC: _NO_SPACE,
     errno.EDQUOT: _NO_SPACE,
     errno.EACCES: _NO_ACCESS,
     errno.EPERM: _NO_ACCESS,
     errno.EROFS: _NO_ACCESS,
+    errno.EIO: _DISK_FAILS,
 }
 _WINDOWS_DISK_FULL = 112
 # Where a system or a network disk cannot flush folders it says so with one of these, and there is no more to be done.
@@ -43,7 +45,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     """Replace the file at `path` by `content`, or leave it as it was."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     beside = _beside(path)
-    with _disk_faults_explained(path):
+    with disk_faults_explained(path):
         try:
             with beside.open("wb") as file:
                 file.write(data)
@@ -64,7 +66,7 @@ def directory_written_atomically(path: Path) -> Iterator[Path]:
     `<name>.being-replaced`, and `recover_directory` brings it back.
     """
     beside = _beside(path)
-    with _disk_faults_explained(path):
+    with disk_faults_explained(path):
         _make_folder(path.parent)
         sweep(path.parent, only=path.name)
         beside.mkdir()
@@ -109,7 +111,7 @@ def recover_directory(path: Path) -> None:
     """
     replaced = path.with_name(path.name + _BEING_REPLACED)
     if replaced.exists() and not os.path.lexists(path):
-        with _disk_faults_explained(path):
+        with disk_faults_explained(path):
             try:
                 replaced.rename(path)
             except OSError:
@@ -204,7 +206,7 @@ def locked(path: Path, *, purpose: str) -> Iterator[None]:
     `purpose` says what the holder does ("training") and is shown to whoever is refused. The system releases the
     lock when the process ends, however it ends, so a stale file never blocks anyone; the file itself stays.
     """
-    with _disk_faults_explained(path):
+    with disk_faults_explained(path):
         _make_folder(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -248,8 +250,8 @@ def _try_lock(descriptor: int, *, path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _disk_faults_explained(path: Path) -> Iterator[None]:
-    """Turn the disk's faults that a user can cure into a `RunError`: it is full, read-only, or somebody else's."""
+def disk_faults_explained(path: Path) -> Iterator[None]:
+    """Turn the disk's faults that a user can cure into a `RunError`: it is full, failing, or somebody else's."""
     try:
         yield
     except RunError:

@@ -17,7 +17,7 @@ from transduce.data.report import CorpusReport, PreparationReport, SplitReport, 
 from transduce.data.reuse import tokenizer_file, unchanged
 from transduce.data.token_store import TokenStore
 from transduce.errors import DataError
-from transduce.files import sweep, write_atomically
+from transduce.files import fsync_directory, sweep, write_atomically
 from transduce.progress import Progress
 from transduce.text.tokenizer import Tokenizer
 
@@ -79,6 +79,7 @@ class Stages:
             (self._folder / name).unlink(missing_ok=True)
         for name in (*SPLITS, TEXT):
             shutil.rmtree(self._folder / name, ignore_errors=True)
+        fsync_directory(self._folder)  # no power cut may bring an old tokenizer back beside new text
         return read_corpora(self._folder / TEXT, self._config, settings=self._settings, progress=self._progress)
 
     def _tokenizer(self, train: Share, vocabulary_size: int) -> Tokenizer:

@@ -24,7 +24,7 @@ from transduce.compute import Compute
 from transduce.data.preparation import Prepared, prepare
 from transduce.errors import DataError, ModelError
 from transduce.experiment import ExperimentConfig
-from transduce.files import locked
+from transduce.files import disk_faults_explained, locked, sweep
 from transduce.model.cost import parameter_count
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, find_model, load_model, read_description, save_model
@@ -279,8 +279,9 @@ def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with join_world(device=device, timeout=choice.experiment.training.rank_timeout) as world:
         lock = locked(output / LOCK, purpose="training") if world.is_main else contextlib.nullcontext()
-        with lock:
+        with lock, disk_faults_explained(output):
             if world.is_main:
+                sweep(output)
                 keep_experiment(choice.experiment, output)
             yield Run(choice, output, progress=progress, world=world)
 

@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transduce.errors import RunError
-from transduce.files import directory_written_atomically, manifest_fault, sweep
+from transduce.files import directory_written_atomically, fsync_directory, manifest_fault, sweep
 from transduce.progress import Progress, Silent
 from transduce.training.state import CheckpointState
 
@@ -111,11 +111,13 @@ class Checkpoints:
         checkpoints = self.all()
         regular = [checkpoint.step for checkpoint in checkpoints if _is_regular(checkpoint)]
         kept = {*regular[-keep:], best_step, checkpoints[-1].step if checkpoints else None}
-        for checkpoint in checkpoints:
-            if checkpoint.step not in kept:
-                doomed = checkpoint.folder.with_name(checkpoint.folder.name + _PRUNED)
-                checkpoint.folder.rename(doomed)
-                shutil.rmtree(doomed, ignore_errors=True)
+        doomed = [checkpoint.folder for checkpoint in checkpoints if checkpoint.step not in kept]
+        unnamed = [folder.rename(folder.with_name(folder.name + _PRUNED)) for folder in doomed]
+        if unnamed:
+            # Else a power cut could bring a name back whose files are gone, and no average would find them.
+            fsync_directory(self.folder)
+        for folder in unnamed:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def sweep(self) -> None:
         """Finish what a kill interrupted: an unfinished checkpoint is removed, a replaced one brought back."""

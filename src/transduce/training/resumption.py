@@ -27,14 +27,18 @@ class Resumption:
         self.stepper, self.run, self.progress = stepper, run, progress
         self.checkpoints = Checkpoints(run / CHECKPOINTS_FOLDER, progress=progress)
 
-    def resume(self, machine: Machine, *, identity: Mapping[str, JsonValue]) -> Progressed:
-        """Return where the run stands, with the weights and the optimizer of that moment on every rank."""
+    def resume(self, machine: Machine, *, identity: Mapping[str, JsonValue], keep: int) -> Progressed:
+        """Return where the run stands, with the weights and the optimizer of that moment on every rank.
+
+        Of older checkpoints `keep` stay: a kill may have fallen between the newest one and the pruning after it.
+        """
         world, state = self.stepper.world, Progressed()
         if world.is_main:
             self.checkpoints.sweep()
             latest = self.checkpoints.latest()
             if latest is not None:
                 state = self._load(latest, machine, identity)
+                self._prune(state, keep=keep)
         state = Progressed.model_validate_json(world.broadcast_text(state.model_dump_json()))
         adam = self.stepper.adam
         for vector in (self.stepper.parameters.values, adam.mean, adam.square):
@@ -47,13 +51,16 @@ class Resumption:
         if self.stepper.world.is_main:
             self.checkpoints.require_space(parameters=self.stepper.parameters.count, keep=keep)
 
-    def save(self, state: CheckpointState, *, keep: int, best_step: int | None) -> Checkpoint:
+    def save(self, state: CheckpointState, *, keep: int) -> Checkpoint:
         """Write a checkpoint, then remove those beyond `keep`."""
         parameters = self.stepper.parameters
         weights = dict(parameters.named_parts(parameters.values))
         checkpoint = self.checkpoints.save(state, model=weights, optimizer=self.stepper.adam.state())
-        self.checkpoints.prune(keep=keep, best_step=best_step)
+        self._prune(state.progress, keep=keep)
         return checkpoint
+
+    def _prune(self, progress: Progressed, *, keep: int) -> None:
+        self.checkpoints.prune(keep=keep, best_step=None if progress.best is None else progress.best.step)
 
     def _load(self, checkpoint: Checkpoint, machine: Machine, identity: Mapping[str, JsonValue]) -> Progressed:
         was = checkpoint.state()

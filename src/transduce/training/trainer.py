@@ -102,7 +102,7 @@ class Trainer:
 
     def run(self) -> Outcome:
         """Go on from the newest checkpoint, or begin, and train until a budget, patience or a stop ends it."""
-        state = self.resumption.resume(self.machine, identity=self.identity)
+        state = self.resumption.resume(self.machine, identity=self.identity, keep=self.config.keep_checkpoints)
         ending = self.ending(state, is_overtime=self.is_time_up(state.seconds))
         if ending is not None:
             return Outcome(ending=ending, progress=state)
@@ -197,8 +197,7 @@ class Trainer:
         if not self.world.is_main:
             return None
         whole = CheckpointState(progress=state, machine=self.machine, is_regular=is_regular, identity=self.identity)
-        best_step = None if state.best is None else state.best.step
-        return self.resumption.save(whole, keep=self.config.keep_checkpoints, best_step=best_step)
+        return self.resumption.save(whole, keep=self.config.keep_checkpoints)
 
     def tell(self, validated: Validated) -> None:
         """Let the caller use a validation on rank 0."""

@@ -1,0 +1,169 @@
+"""SIGKILL at random moments of a whole run, again and again: whatever was killed, the end is the same to the bit.
+
+Half of the kills strike at any time; the others wait for a phase chosen at random and strike within it, since saving
+and averaging are short and would hardly ever be hit by chance.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.faults import small_run
+from tests.faults.moments import PHASES, Moment
+
+KILLS_OF_A_RUN = 12
+"""So often a run is killed before it is let go on to its end."""
+Told = Callable[[str], None]
+
+
+@dataclass
+class Tally:
+    """What a campaign of kills saw."""
+
+    kills: int = 0
+    runs: int = 0
+    during: Counter[str] = field(default_factory=Counter)
+    unfinished: int = 0
+    """Kills that left a half-written or half-removed folder behind."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures to record."""
+        return {"kills": self.kills, "runs": self.runs, "unfinished writes": self.unfinished, "during": self.during}
+
+
+class Campaign:
+    """Runs that are killed in a folder, all of the same experiment, compared with one that never was."""
+
+    def __init__(self, folder: Path, *, seed: int, told: Told = lambda line: None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.told, self.seed = folder, told, seed
+        self.chance = random.Random(seed)
+        self.corpus = small_run.write_text(folder / "corpus")
+        self.complaints = folder / "complaint.txt"
+        self.tally = Tally()
+
+    def forked(self, kills: int) -> Tally:
+        """Kill forked children this often."""
+        moment, whole = Moment(), self.folder / "whole"
+        started = time.monotonic()
+        process = self._child(whole, moment)
+        lasting = moment.durations(lambda: _is_over(process))
+        duration = time.monotonic() - started
+        expected = small_run.fingerprint(whole)
+        for output in self._outputs(kills):
+            process = self._child(output, moment)
+            phase = self.chance.choice(PHASES[1:])
+            if self.chance.random() < 0.5:
+                time.sleep(self.chance.uniform(0.0, 0.5 * duration))
+            else:
+                _await_phase(process, moment, phase, entry=self.chance.randrange(4))
+                time.sleep(self.chance.uniform(0.0, lasting.get(phase, 0.0)))
+            self._strike(process, output, during=moment)
+            if self._is_due(kills):
+                code = small_run.ended(self._child(output, moment))
+                self._compare(output, expected, code)
+        return self.tally
+
+    def command_line(self, kills: int) -> Tally:
+        """Kill `transduce train` this often, as a user would start it."""
+        whole = self.folder / "whole"
+        started = time.monotonic()
+        assert self._command(whole).wait() == 0, self._complaint()
+        duration = time.monotonic() - started
+        expected = small_run.fingerprint(whole)
+        for output in self._outputs(kills):
+            process = self._command(output)
+            with_time = self.chance.uniform(0.2, 1.0) * duration
+            try:
+                process.wait(timeout=with_time)
+                assert process.returncode == 0, self._complaint()
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                self._count(output, during=_phase_by_files(output))
+            if self._is_due(kills):
+                self._compare(output, expected, self._command(output).wait())
+        return self.tally
+
+    def _outputs(self, kills: int) -> Iterator[Path]:
+        """Yield the run directory to strike at next, until there were enough kills and the last run was compared."""
+        self._struck = 0
+        while self.tally.kills < kills or self._struck:
+            yield self.folder / "killed"
+
+    def _is_due(self, kills: int) -> bool:
+        return self._struck >= KILLS_OF_A_RUN or (self.tally.kills >= kills and self._struck > 0)
+
+    def _child(self, output: Path, moment: Moment) -> int:
+        work = moment.watched(lambda: small_run.train(self.corpus, output))
+        return small_run.forked(work, complaints=self.complaints)
+
+    def _command(self, output: Path) -> "subprocess.Popen[bytes]":
+        with self.complaints.open("wb") as said:
+            return subprocess.Popen(
+                small_run.command(self.corpus, output), env=small_run.environment(), stdout=said, stderr=said
+            )
+
+    def _strike(self, process: int, output: Path, *, during: Moment) -> None:
+        os.kill(process, signal.SIGKILL)
+        phase, code = during.phase, small_run.ended(process)
+        assert code in (-signal.SIGKILL, small_run.FINISHED), f"seed {self.seed}: {self._complaint()}"
+        if code:
+            self._count(output, during=phase)
+
+    def _count(self, output: Path, *, during: str) -> None:
+        self.tally.kills += 1
+        self.tally.during[during] += 1
+        self.tally.unfinished += any(output.rglob("*.being-*")) or any(output.rglob("*.pruned"))
+        self._struck += 1
+
+    def _compare(self, output: Path, expected: dict[str, str], code: int) -> None:
+        assert code == 0, f"seed {self.seed}: {self._complaint()}"
+        assert not (other := small_run.difference(output, expected)), f"seed {self.seed}, {self.tally.kills} kills: {other}"
+        left = [str(path) for mark in ("*.being-*", "*.pruned", "*.damaged") for path in output.rglob(mark)]
+        assert not left, f"seed {self.seed}: left behind {left}"
+        shutil.rmtree(output)
+        self._struck = 0
+        self.tally.runs += 1
+        self.told(f"{self.tally.kills:,} kills, {self.tally.runs:,} runs ended with the same weights")
+
+    def _complaint(self) -> str:
+        return self.complaints.read_text(encoding="utf-8", errors="replace") if self.complaints.exists() else "silent"
+
+
+def _is_over(process: int) -> bool:
+    """Return whether a child has ended, leaving it to be waited for."""
+    return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _await_phase(process: int, moment: Moment, phase: str, *, entry: int) -> None:
+    """Return when a child is in a phase, `entry` earlier ones of that phase left alone, or has ended."""
+    before, left = "", entry + 1
+    while not _is_over(process):
+        now = moment.phase
+        if now == phase and now != before:
+            left -= 1
+            if left == 0:
+                return
+        before = now
+        time.sleep(0.0002)
+
+
+def _phase_by_files(output: Path) -> str:
+    """Return what the command was at, as far as the files tell."""
+    if not (output / "experiment.toml").exists():
+        return "starting"
+    if not (output / "data" / "prepared.json").exists():
+        return "preparing"
+    if any((output / "checkpoints").glob("*.being-*")):
+        return "saving"
+    last = output / "checkpoints" / f"step-{small_run.SETTINGS['training.steps']:08d}"
+    return "averaging" if last.exists() else "training"

@@ -1,0 +1,80 @@
+"""Power cuts: a recorded run is replayed up to any of its calls, what was not flushed is lost or torn, and the run is
+started again on what is left. It must end with the weights of a run that lost nothing.
+"""
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.faults import small_run
+from tests.faults.recorded_disk import STRACE_OPTIONS, Disk, Operation, PowerCut, lay_down, operations
+from tests.faults.system_calls import attached
+
+
+class Blackouts:
+    """A run recorded once, and cut short anywhere."""
+
+    def __init__(self, folder: Path, *, strace: str, seed: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.seed, self.chance = folder, seed, random.Random(seed)
+        self.corpus, self.run = small_run.write_text(folder / "corpus"), folder / "run"
+        self.complaints = folder / "complaint.txt"
+        self.operations = self._record(strace)
+        self.expected = small_run.fingerprint(self.run)
+
+    def _record(self, strace: str) -> list[Operation]:
+        trace = self.folder / "trace.txt"
+        watch = [strace, *STRACE_OPTIONS, "-o", str(trace)]
+        code = attached(watch, lambda: small_run.train(self.corpus, self.run), complaints=self.complaints)
+        assert code == small_run.FINISHED, self.complaints.read_text(encoding="utf-8")
+        return operations(trace, root=self.run)
+
+    def replayed(self, count: int) -> Disk:
+        """Return the disk after the first `count` calls."""
+        disk = Disk(self.run)
+        for operation in self.operations[:count]:
+            disk.apply(operation)
+        return disk
+
+    def assert_the_recording_is_true(self) -> None:
+        """Compare the disk that all calls lead to with the one that the run really left."""
+        place = self.folder / "replayed"
+        disk = self.replayed(len(self.operations))
+        lay_down(disk.top, place, names=lambda folder: folder.now, content=lambda file: file.now())
+        files = {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        assert files == {path.relative_to(self.run): path.read_bytes() for path in self.run.rglob("*") if path.is_file()}
+        shutil.rmtree(place)
+
+    def strike(self, count: int, *, trial: str) -> None:
+        """Cut the power after `count` calls, in the way that `trial` decides; go on with what is left, and compare."""
+        place = self.folder / "left"
+        disk = self.replayed(count)
+        cut = PowerCut(random.Random(trial), changes=disk.changes)
+        lay_down(disk.top, place, names=cut.names, content=cut.content)
+        work = lambda: small_run.train(self.corpus, place)  # noqa: E731
+        code = small_run.ended(small_run.forked(work, complaints=self.complaints))
+        last = self.operations[count - 1] if count else None
+        where = f"after {count} calls, the last {last and (last.kind, last.path)}, trial {trial!r}"
+        try:
+            assert code == small_run.FINISHED, f"{where}: {self.complaints.read_text(encoding='utf-8')}"
+            assert not (other := small_run.difference(place, self.expected)), f"{where}: {other}"
+        finally:
+            shutil.rmtree(place)
+
+    def campaign(self, cuts: int, told: Callable[[str], None]) -> dict[str, Any]:
+        """Cut the power so many times, evenly over the recording; return the figures."""
+        self.assert_the_recording_is_true()
+        faults: list[str] = []
+        for number in range(cuts):
+            low = number * len(self.operations) // cuts
+            high = max(low, (number + 1) * len(self.operations) // cuts - 1)
+            try:
+                self.strike(self.chance.randint(low, high), trial=f"{self.seed}-{number}")
+            except AssertionError as failure:
+                faults.append(str(failure))
+                told(f"FAULT {failure}")
+            if number % 20 == 19:
+                told(f"{number + 1:,} power cuts over {len(self.operations):,} recorded calls")
+        return {"cuts": cuts, "recorded calls": len(self.operations), "faults": faults, "seed": self.seed}
