@@ -67,7 +67,7 @@ def directory_written_atomically(path: Path) -> Iterator[Path]:
     """
     beside = _beside(path)
     with disk_faults_explained(path):
-        _make_folder(path.parent)
+        make_folder(path.parent)
         sweep(path.parent, only=path.name)
         beside.mkdir()
         try:
@@ -207,7 +207,7 @@ def locked(path: Path, *, purpose: str) -> Iterator[None]:
     lock when the process ends, however it ends, so a stale file never blocks anyone; the file itself stays.
     """
     with disk_faults_explained(path):
-        _make_folder(path.parent)
+        make_folder(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         if not _try_lock(descriptor, path=path):
@@ -277,10 +277,10 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}{_BEING_WRITTEN}-{os.getpid()}-{threading.get_native_id()}")
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
     """Make a folder and those above it, and flush each new name."""
     if not folder.is_dir():
-        _make_folder(folder.parent)
+        make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         fsync_directory(folder.parent)
 

@@ -8,18 +8,19 @@ import hashlib
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from transduce.errors import TransduceError
-from transduce.pipeline.planning import Request, choose_experiment
+from transduce.pipeline.planning import Choice, Request, choose_experiment
 from transduce.pipeline.run import opened_run
 from transduce.progress import Silent
 
 SOURCE = Path(__file__).parents[2] / "src"
-SETTINGS = {
+SETTINGS: dict[str, str | int | float] = {
     "training.steps": 12,
     "training.validate_every": 4,
     "training.checkpoint_every": 2,
@@ -51,10 +52,12 @@ def write_text(folder: Path) -> Path:
     return folder / "train.tsv"
 
 
-def settings(*, steps: int | None = None) -> list[str]:
-    """Return the run's settings as `--set` takes them; `steps` ends it earlier."""
-    chosen = SETTINGS if steps is None else {**SETTINGS, "training.steps": steps}
-    return [f"{key}={value}" for key, value in chosen.items()]
+Settings = Mapping[str, str | int | float]
+
+
+def overrides(settings: Settings | None = None) -> list[str]:
+    """Return the run's settings as `--set` takes them, some of them changed."""
+    return [f"{key}={value}" for key, value in {**SETTINGS, **(settings or {})}.items()]
 
 
 def command(corpus: Path, output: Path) -> list[str]:
@@ -62,7 +65,7 @@ def command(corpus: Path, output: Path) -> list[str]:
     return [
         *(sys.executable, "-m", "transduce", "train", "--preset", "tiny", "--threads", "1"),
         *("--train", str(corpus), "--output", str(output)),
-        *(f"--set={setting}" for setting in settings()),
+        *(f"--set={setting}" for setting in overrides()),
     ]
 
 
@@ -71,13 +74,17 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
 
 
-def train(corpus: Path, output: Path, *, steps: int | None = None) -> None:
+def chosen(corpus: Path, output: Path, *, settings: Settings | None = None) -> Choice:
+    """Return the experiment of the run."""
+    sections: dict[str, dict[str, Any]] = {"data": {"train": [str(corpus)]}, "training": {"threads": 1}}
+    request = Request(preset="tiny", overrides=overrides(settings), sections=sections)
+    return choose_experiment(request, output, progress=Silent())
+
+
+def train(corpus: Path, output: Path, *, settings: Settings | None = None) -> None:
     """Train in this process, from wherever the run stands to its end."""
     torch.set_num_threads(1)
-    sections = {"data": {"train": [str(corpus)]}, "training": {"threads": 1}}
-    request = Request(preset="tiny", overrides=settings(steps=steps), sections=sections)
-    choice = choose_experiment(request, output, progress=Silent())
-    with opened_run(choice, output, progress=Silent()) as run:
+    with opened_run(chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
         run.train(stop_requested=lambda: False)
 
 

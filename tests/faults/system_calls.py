@@ -128,7 +128,7 @@ def scenes(folder: Path, *, strace: str) -> list[Scene]:
     corpus, base = small_run.write_text(folder / "corpus"), folder / "base"
     steps = int(small_run.SETTINGS["training.steps"])
     process = small_run.forked(
-        lambda: small_run.train(corpus, base, steps=steps - 2), complaints=folder / "complaint.txt"
+        lambda: small_run.train(corpus, base, settings={"training.steps": steps - 2}), complaints=folder / "complaint.txt"
     )
     assert small_run.ended(process) == small_run.FINISHED
     return [

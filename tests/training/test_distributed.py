@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from transduce.training.averaging import average_last
+from transduce.training.checkpoint import Checkpoints
 from transduce.training.distributed import World, join_world
 
 PROGRAM = Path(__file__).with_name("train_numbers.py")
@@ -72,6 +73,20 @@ def test_two_ranks_one_rank_and_accumulation_agree(tmp_path: Path) -> None:
         assert 0 < difference < 1e-9, other
     valid = [line for name in ("one", "two") for line in metrics(tmp_path / name) if '"valid"' in line]
     assert len(valid) == 2 * 5
+
+
+@pytest.mark.slow
+def test_the_first_gradients_of_one_and_two_ranks_agree_in_float32(tmp_path: Path) -> None:
+    """After one step Adam's mean is the gradient times a constant."""
+    settings = ("plain", "steps=1", "checkpoint_every=1", "bpe_dropout=0", "batch_tokens=2000")
+    run(alone(tmp_path / "one", *settings, "micro_batch_tokens=2000"))
+    run(torchrun(tmp_path / "two", *settings, "micro_batch_tokens=2000"))
+    one, two = (Checkpoints(tmp_path / name / "run" / "checkpoints").all()[-1].optimizer() for name in ("one", "two"))
+    means = [name for name in one if name.startswith("mean.")]
+    for name in means:
+        assert one[name].dtype == torch.float32
+        assert (one[name] - two[name]).norm() <= 1e-5 * one[name].norm(), name
+    assert any(not torch.equal(one[name], two[name]) for name in means), "two ranks add in another order"
 
 
 def metrics(folder: Path) -> list[str]:

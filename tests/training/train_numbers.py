@@ -1,6 +1,8 @@
 """A program that trains a small model on spelled numbers, with dropout and BPE-dropout on: to be interrupted by tests.
 
-    python train_numbers.py FOLDER [section.key=value ...]
+    python train_numbers.py FOLDER [plain | exact] [key=value ...]
+
+`plain` trains without dropout, `exact` in float64 too.
 
 It prints `begun` once training is about to begin, the ending, and the SHA-256 of the final weights.
 """
@@ -74,7 +76,15 @@ def configured(settings: list[str]) -> TrainingConfig:
     return TrainingConfig.model_validate(values | dict(setting.split("=", 1) for setting in settings))
 
 
-def train(folder: Path, config: TrainingConfig, *, stop: StopRequest, world: World, dropout: float = 0.1) -> Outcome:
+def train(
+    folder: Path,
+    config: TrainingConfig,
+    *,
+    stop: StopRequest,
+    world: World,
+    dropout: float = 0.1,
+    dtype: torch.dtype = torch.float32,
+) -> Outcome:
     """Train, or go on with, the run in `folder`."""
     torch.set_num_threads(1)
     tokenizer = Tokenizer.from_bytes((folder / "tokenizer.model").read_bytes())
@@ -83,8 +93,7 @@ def train(folder: Path, config: TrainingConfig, *, stop: StopRequest, world: Wor
     model = Transformer(
         ModelConfig(vocabulary_size=tokenizer.vocabulary_size, layers=1, d_model=16, d_ff=32, heads=2, dropout=dropout)
     )
-    if dropout == 0.0:
-        model = model.double()
+    model = model.to(dtype)
     arithmetic = Arithmetic(torch.device("cpu"), "float32")
     surroundings = Surroundings(
         folder=folder / "run",
@@ -111,15 +120,16 @@ def newest_step(folder: Path) -> int:
 
 
 def main() -> None:
-    folder, settings = Path(sys.argv[1]), [argument for argument in sys.argv[2:] if argument != "exact"]
+    folder, settings = Path(sys.argv[1]), [argument for argument in sys.argv[2:] if "=" in argument]
     config = configured(settings)
     with join_world(timeout=config.rank_timeout) as world, stopping_on_signals() as stop:
         if world.is_main:
             prepare(folder)
         world.wait_for_all()
         print("begun", flush=True)
-        dropout = 0.0 if "exact" in sys.argv else 0.1
-        outcome = train(folder, config, stop=stop, world=world, dropout=dropout)
+        dropout = 0.0 if {"exact", "plain"} & set(sys.argv) else 0.1
+        dtype = torch.float64 if "exact" in sys.argv else torch.float32
+        outcome = train(folder, config, stop=stop, world=world, dropout=dropout, dtype=dtype)
         print(outcome.ending.name, outcome.progress.step, stop.signal, flush=True)
         if world.is_main:
             print(weights_hash(folder), flush=True)

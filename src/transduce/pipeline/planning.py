@@ -22,7 +22,7 @@ from transduce.experiment import (
     validate_experiment,
     write_toml,
 )
-from transduce.files import write_atomically
+from transduce.files import make_folder, write_atomically
 from transduce.model_directory import TOKENIZER, find_model, read_description
 from transduce.progress import Progress
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
@@ -134,7 +134,7 @@ def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
 
 def keep_experiment(experiment: ExperimentConfig, output: Path) -> None:
     """Write exactly what runs into the run."""
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     write_atomically(output / EXPERIMENT, write_toml(experiment))
 
 

@@ -10,6 +10,7 @@ Killed at any moment and started again, it ends with the same weights.
 """
 
 import contextlib
+import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,7 @@ from transduce.compute import Compute
 from transduce.data.preparation import Prepared, prepare
 from transduce.errors import DataError, ModelError
 from transduce.experiment import ExperimentConfig
-from transduce.files import disk_faults_explained, locked, sweep
+from transduce.files import disk_faults_explained, locked, make_folder, sweep
 from transduce.model.cost import parameter_count
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, find_model, load_model, read_description, save_model
@@ -33,7 +34,7 @@ from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.planning import Choice, keep_experiment
 from transduce.pipeline.report import REPORT, append_samples, write_report
 from transduce.pipeline.validation import Validator
-from transduce.progress import Progress
+from transduce.progress import Progress, Silent
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.averaging import average_last
 from transduce.training.batches import TrainingBatches
@@ -122,19 +123,25 @@ class Run:
         return statistics.median(durations[2:] or durations[1:])
 
     def _prepare(self) -> Prepared:
-        if self.world.is_main:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        for turn in (True, False):  # rank 0 prepares, then the others find everything done
-            if self.world.is_main is turn:
-                prepared = prepare(
-                    self.experiment.data,
-                    self.folder / "data",
-                    vocabulary_size=self.experiment.model.vocabulary_size,
-                    progress=self.progress,
-                )
-            self.world.wait_for_all()
+        def work() -> Prepared:
+            make_folder(self.folder)
+            return prepare(
+                self.experiment.data,
+                self.folder / "data",
+                vocabulary_size=self.experiment.model.vocabulary_size,
+                progress=self.progress if self.world.is_main else Silent(),
+            )
+
+        prepared = self.world.in_turns(work, doing="preparing the corpus")
         if not len(prepared.train):
             raise DataError("Nothing is left to train on after cleaning and holding out. Look at data/dropped.tsv.")
+        own = prepared.report.model_dump_json(include={"splits", "vocabulary_size", "tokenizer_sha256"})
+        differing = [rank for rank, found in enumerate(self.world.gather_texts(own)) if found != own]
+        if differing:
+            raise DataError(
+                f"Rank {self.world.rank} prepared another corpus in {self.folder / 'data'} than ranks "
+                f"{_listed(tuple(differing))}. Give every machine the same text, or let them share one disk."
+            )
         return prepared
 
     def _validator(self) -> Validator | None:
@@ -191,20 +198,20 @@ class Run:
 
     def _finish(self, outcome: Outcome) -> Finished:
         """Average the last checkpoints (6.1); keep the average unless the best single checkpoint is better."""
-        averaged = average_last(self.folder, last=self.experiment.training.average_last)
-        validation = self._validate_with(averaged.weights)
+        steps, weights = self._average()
+        validation = self._validate_with(weights)
         best = outcome.progress.best
-        steps = averaged.steps
         if validation is None or best is None or _at_least_as_good(validation, best.measure, best.value):
             if self.world.is_main:
-                self._save_model(averaged.weights, steps, outcome.progress, validation)
+                self._save_model(weights, steps, outcome.progress, validation)
         else:
             self.progress.note(
                 f"The average of steps {_listed(steps)} is worse on validation than the checkpoint of step "
                 f"{best.step:,} ({best.measure} {best.value:.4g}), so model/ stays that checkpoint."
             )
             # The model on the disk may be an older best: a kill can fall between a checkpoint and its model.
-            steps, weights = (best.step,), self._checkpoint(best.step).model()
+            steps = (best.step,)
+            weights = self._checkpoint(best.step).model() if self.world.is_main else {}
             validation = self._validate_with(weights)
             if self.world.is_main:
                 self._save_model(weights, steps, outcome.progress, validation)
@@ -212,13 +219,23 @@ class Run:
             self._write_report(f"finished: {outcome.ending.value}", outcome.progress, validation)
         return Finished(outcome, self.folder / "model", self.folder / REPORT, validation, steps)
 
+    def _average(self) -> tuple[tuple[int, ...], dict[str, Tensor]]:
+        """Return the averaged steps on every rank, and on rank 0, which has the checkpoints, their weights."""
+        averaged = None
+        if self.world.is_main:
+            averaged = average_last(self.folder, last=self.experiment.training.average_last)
+        steps = json.loads(self.world.broadcast_text(json.dumps(averaged.steps if averaged else ())))
+        return tuple(steps), averaged.weights if averaged else {}
+
     def _validate_with(self, weights: Mapping[str, Tensor]) -> Validation | None:
+        """Validate with rank 0's weights, which thereby become the network's."""
         if self.validator is None:
             return None
         own = dict(self.network.named_parameters())
         with torch.no_grad():
             for name, tensor in weights.items():
                 own[name].copy_(tensor)
+        self.world.broadcast_(self.trainer.stepper.parameters.values)
         return self.validator()
 
     def _save_model(

@@ -1,9 +1,11 @@
 """What a run is judged by while it trains: loss over the whole validation set, BLEU and samples over a part of it.
 
 The part is spread evenly over the set and translated greedily in float32, the quickest honest look; `evaluate` gives
-the figures to report. Every rank does the same and so gets the same answer.
+the figures to report. Ranks share the batches and then tell each other what they found, so every rank gets the same
+answer, whatever their number.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -69,22 +71,24 @@ class Validator:
         )
 
     def translate(self, sources: Sequence[str]) -> list[str]:
-        """Translate sentences greedily, batched by length."""
+        """Translate sentences greedily, batched by length; every rank takes its share of the batches."""
         protected = [protect(source) for source in sources]
         rows = [[*self.tokenizer.encode(one.text), EOS] for one in protected]
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        outputs = [""] * len(rows)
+        batches = [order[start : start + _SENTENCES_AT_ONCE] for start in range(0, len(order), _SENTENCES_AT_ONCE)]
+        own: dict[int, str] = {}
         was_training = self.model.training
         stepper = TransformerStepper(self.model.eval())
-        with self.progress.stage("translating validation sentences", total=len(rows), unit="sentences") as stage:
-            for start in range(0, len(order), _SENTENCES_AT_ONCE):
-                places = order[start : start + _SENTENCES_AT_ONCE]
+        with self.progress.stage("translating validation sentences", total=len(batches), unit="batches") as stage:
+            for places in batches[self.world.rank :: self.world.size]:
                 source_BS = pad_rows([rows[place] for place in places]).to(self.arithmetic.device)
                 for place, found in zip(places, search(stepper, source_BS, _QUICK), strict=True):
-                    outputs[place] = restore(self.tokenizer.decode(found[0].tokens), protected[place].originals)
-                stage.advance(len(places))
+                    own[place] = restore(self.tokenizer.decode(found[0].tokens), protected[place].originals)
+                stage.advance()
         self.model.train(was_training)
-        return outputs
+        shares = self.world.gather_texts(json.dumps(list(own.items())))
+        translations: dict[int, str] = dict(pair for share in shares for pair in json.loads(share))
+        return [translations[place] for place in range(len(rows))]
 
 
 def evenly_spread(count: int, wanted: int) -> list[int]:

@@ -141,8 +141,8 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     """Write a line of metrics every so many steps. [steps]"""
     tensorboard: bool = True
     """Write TensorBoard events beside metrics.jsonl."""
-    rank_timeout: Duration = "30m"
-    """With several ranks, how long one waits for the others before it gives up. [time]"""
+    rank_timeout: Duration = "10m"
+    """With several ranks, how long one waits for the others to answer before it gives up. [time]"""
 
     @model_validator(mode="after")
     def schedule_has_what_it_needs(self) -> Self:

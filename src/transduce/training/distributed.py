@@ -5,20 +5,29 @@ every rank divides by the same global count and takes the same step. The model k
 rank costs nothing. Only rank 0 writes.
 
 A rank that dies or falls behind does not leave the others waiting for ever: they give up with a message, and torchrun
-can start all of them again from the newest checkpoint.
+can start all of them again from the newest checkpoint. Work that one rank does for all, such as preparing a corpus, may
+take hours: there the others listen for its pulse instead, and give up only when that stops.
 """
 
+import contextlib
 import os
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 from torch import Tensor, distributed
 
 from transduce.errors import TrainingError
 from transduce.training.config import seconds
+
+Result = TypeVar("Result")
+_TURNS = 3
+_PULSES_PER_TIMEOUT = 10
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,9 @@ class World:
     local_size: int = 1
     device: str = "cpu"
     """Where tensors must be for the ranks to exchange them."""
-    timeout: str = "30m"
+    timeout: str = "10m"
+    store: distributed.Store | None = None
+    """A small table that all ranks read and write, each on its own, without the others taking part."""
 
     @property
     def is_main(self) -> bool:
@@ -54,13 +65,22 @@ class World:
 
     def broadcast_text(self, text: str) -> str:
         """Return rank 0's text on every rank."""
-        if self.size == 1:
-            return text
-        data = torch.frombuffer(bytearray(text.encode("utf-8") or b" "), dtype=torch.uint8).to(self.device)
-        length = self.broadcast_(torch.tensor([data.numel()], device=self.device))
-        if not self.is_main:
-            data = torch.empty(int(length), dtype=torch.uint8, device=self.device)
-        return self.broadcast_(data).cpu().numpy().tobytes().decode("utf-8")
+        return text if self.size == 1 else self._text_of(0, text)
+
+    def gather_texts(self, text: str) -> list[str]:
+        """Return every rank's text on every rank, in the order of ranks."""
+        return [text] if self.size == 1 else [self._text_of(rank, text) for rank in range(self.size)]
+
+    def _text_of(self, rank: int, text: str) -> str:
+        """Return the text of one rank, whose own `text` counts; the others' does not."""
+        data = torch.frombuffer(bytearray(text.encode("utf-8") + b"\n"), dtype=torch.uint8).to(self.device)
+        with self._explained(f"copying from rank {rank}"):
+            length = torch.tensor([data.numel()], device=self.device)
+            distributed.broadcast(length, src=rank)
+            if self.rank != rank:
+                data = torch.empty(int(length), dtype=torch.uint8, device=self.device)
+            distributed.broadcast(data, src=rank)
+        return data.cpu().numpy().tobytes().decode("utf-8")[:-1]
 
     def any(self, claim: bool) -> bool:
         """Return whether any rank claims it; every rank must ask."""
@@ -69,6 +89,44 @@ class World:
     def wait_for_all(self) -> None:
         """Return once every rank has come here: what rank 0 wrote before it can be read after it."""
         self.any(False)
+
+    def in_turns(self, work: Callable[[], Result], *, doing: str) -> Result:
+        """Return what `work` gives on this rank, done by rank 0 first, then by the first rank of each other machine,
+        then by the rest: where they share a disk, all but rank 0 find everything done.
+
+        It may take as long as it needs. Those who wait give up when nobody who works has been heard of for `timeout`.
+        """
+        if self.size == 1:
+            return work()
+        turn = 0 if self.is_main else 1 if self.local_rank == 0 else _TURNS - 1
+        table = _Table(self.store, doing)
+        table.add(f"members {turn}", 1)
+        self.wait_for_all()
+        for now in range(_TURNS):
+            if now == turn:
+                with table.pulse(seconds(self.timeout) / _PULSES_PER_TIMEOUT):
+                    result = work()
+                table.add(f"done {turn}", 1)
+            else:
+                self._await_turn(table, now, doing=doing)
+        return result
+
+    def _await_turn(self, table: "_Table", turn: int, *, doing: str) -> None:
+        """Return when all ranks of a turn are done; give up when they are silent for too long, or one failed."""
+        listener = _Listener(table, turn, interval=min(0.1, seconds(self.timeout) / _PULSES_PER_TIMEOUT))
+        listener.start()
+        while listener.is_alive():
+            listener.join(0.1)
+            if time.monotonic() - listener.heard_at > seconds(self.timeout):
+                raise TrainingError(
+                    f"Rank {self.rank} of {self.size} has waited {self.timeout} for a rank that is {doing} and gives no "
+                    "sign of life. Look at its machine; the same command goes on from where it stood."
+                )
+        if listener.fault is not None:
+            raise TrainingError(
+                f"Rank {self.rank} of {self.size} gave up, for another failed while {doing}. Look for its own message. "
+                f"({listener.fault})"
+            )
 
     @contextmanager
     def _explained(self, doing: str) -> Iterator[None]:
@@ -82,14 +140,75 @@ class World:
             ) from fault
 
 
+class _Table:
+    """Counters that all ranks share, under a name of their own."""
+
+    def __init__(self, store: distributed.Store | None, name: str) -> None:
+        assert store is not None, "a world of several ranks has a store"
+        self.store, self.name = store, name
+
+    def add(self, counter: str, amount: int) -> int:
+        """Add to a counter, and return what it is then."""
+        return int(self.store.add(f"{self.name}/{counter}", amount))
+
+    @contextmanager
+    def pulse(self, interval: float) -> Iterator[None]:
+        """Let the others hear that this rank is alive, as long as the block runs; and that it failed, if it does."""
+        is_over = threading.Event()
+
+        def beat() -> None:
+            with contextlib.suppress(RuntimeError):  # the others are gone, which this rank will notice by itself
+                while not is_over.wait(interval):
+                    self.add("pulse", 1)
+
+        heart = threading.Thread(target=beat, daemon=True)
+        heart.start()
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(RuntimeError):
+                self.add("failed", 1)
+            raise
+        finally:
+            is_over.set()
+            heart.join()
+
+
+class _Listener(threading.Thread):
+    """Waits for the ranks of a turn. The table itself may be on a machine that answers no more, so the rank waits
+    beside this thread and not for it.
+    """
+
+    def __init__(self, table: _Table, turn: int, *, interval: float) -> None:
+        super().__init__(daemon=True)
+        self.table, self.turn, self.interval = table, turn, interval
+        self.heard_at = time.monotonic()
+        self.fault: str | None = None
+
+    def run(self) -> None:
+        """Listen until the turn is over, or one of its ranks says that it failed."""
+        heard = None
+        try:
+            while (done := self.table.add(f"done {self.turn}", 0)) < self.table.add(f"members {self.turn}", 0):
+                if self.table.add("failed", 0):
+                    self.fault = "it said so"
+                    return
+                pulse = self.table.add("pulse", 0)
+                if (done, pulse) != heard:
+                    heard, self.heard_at = (done, pulse), time.monotonic()
+                time.sleep(self.interval)
+        except RuntimeError as fault:
+            self.fault = str(fault).partition("\n")[0]
+
+
 @contextmanager
-def join_world(*, device: str = "cpu", timeout: str = "30m") -> Iterator[World]:
+def join_world(*, device: str = "cpu", timeout: str = "10m") -> Iterator[World]:
     """Yield the world that torchrun has set up, or a world of one when it has not."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield World()
         return
-    world = World(
+    alone = World(
         rank=int(os.environ["RANK"]),
         size=size,
         local_rank=int(os.environ.get("LOCAL_RANK", "0")),
@@ -98,12 +217,18 @@ def join_world(*, device: str = "cpu", timeout: str = "30m") -> Iterator[World]:
         timeout=timeout,
     )
     if device == "cuda":
-        torch.cuda.set_device(world.local_rank)
-    with world._explained("meeting them"):
+        torch.cuda.set_device(alone.local_rank)
+    with alone._explained("meeting them"):
+        patience = timedelta(seconds=seconds(timeout))
+        store, _, _ = next(distributed.rendezvous("env://", alone.rank, size, timeout=patience))
         distributed.init_process_group(
-            "nccl" if device == "cuda" else "gloo", timeout=timedelta(seconds=seconds(timeout))
+            "nccl" if device == "cuda" else "gloo",
+            store=distributed.PrefixStore("group", store),
+            rank=alone.rank,
+            world_size=size,
+            timeout=patience,
         )
     try:
-        yield world
+        yield replace(alone, store=distributed.PrefixStore("transduce", store))
     finally:
         distributed.destroy_process_group()

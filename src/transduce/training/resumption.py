@@ -4,11 +4,13 @@ Rank 0 reads; the others get the weights from it, so that only one of them needs
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from pydantic import JsonValue
 
-from transduce.compute import Compute, available_cores, settle
+from transduce.compute import Compute, Precision, available_cores, settle
 from transduce.errors import RunError
 from transduce.progress import Progress
 from transduce.training.checkpoint import Checkpoint, Checkpoints
@@ -104,8 +106,15 @@ def recorded_machine(run: Path) -> Machine | None:
 
 
 def settle_compute(config: TrainingConfig, run: Path, *, world: World) -> Compute:
-    """Decide what to compute with: what the run began with, else what is configured, else what the machine offers."""
-    was = recorded_machine(run)
+    """Decide what to compute with: what the run began with, else what is configured, else what the machine offers.
+
+    Rank 0 knows what the run began with, and its precision is everybody's: ranks that round differently would not
+    compute one gradient.
+    """
+    recorded = recorded_machine(run) if world.is_main else None
+    text = world.broadcast_text(recorded.model_dump_json() if recorded else "")
+    was = Machine.model_validate_json(text) if text else None
     threads = config.threads or (was.threads if was else max(1, available_cores() // world.local_size))
     precision = was.precision if was and config.precision == "auto" else config.precision
-    return settle(threads=threads, precision=precision)
+    own = settle(threads=threads, precision=precision)
+    return replace(own, precision=cast("Precision", world.broadcast_text(own.precision)))

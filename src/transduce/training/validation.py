@@ -3,7 +3,7 @@
     perplexity = exp(-Σ log p(y_t) / tokens)
 
 without label smoothing and without dropout, per piece of the shared vocabulary, as in Table 3. The ranks share the
-work and sum what they find.
+batches, and what they find is summed in the batches' order, so that their number changes nothing.
 """
 
 import math
@@ -67,14 +67,16 @@ def measure_loss(
     """Return the mean loss and accuracy over every sentence of a store; every rank takes part and gets the same."""
     world, progress = world or World(), progress or Silent()
     plan = BatchPlan(store.source_lengths, store.target_lengths, tokens_per_step=tokens_at_once, seed=0)
-    batches = plan.epoch(0)[world.rank :: world.size]
+    batches = plan.epoch(0)
+    own = range(world.rank, len(batches), world.size)
     unsmoothed = Smoothing(true=1.0, other=0.0)
-    sums = torch.zeros(3, dtype=torch.float64, device=arithmetic.device)
+    # A row for each batch of all ranks, summed in their order whoever filled it: the same number for any ranks.
+    found = torch.zeros(len(batches), 3, dtype=torch.float64, device=arithmetic.device)
     was_training = model.training
     model.eval()
-    with torch.inference_mode(), progress.stage("validating", total=len(batches), unit="batches") as stage:
-        for sentences in batches:
-            batch = collate(store, sentences).to(arithmetic.device)
+    with torch.inference_mode(), progress.stage("validating", total=len(own), unit="batches") as stage:
+        for index in own:
+            batch = collate(store, batches[index]).to(arithmetic.device)
             with arithmetic.forward_pass():
                 hidden_BTD = model(batch.source_BS, batch.target_BT)
             loss = token_loss(
@@ -84,8 +86,8 @@ def measure_loss(
                 smoothing=unsmoothed,
                 product_dtype=arithmetic.product_dtype,
             )
-            sums += torch.stack([loss.nll.double(), loss.correct.double(), loss.nll.new_tensor(loss.tokens).double()])
+            found[index, 0], found[index, 1], found[index, 2] = loss.nll, loss.correct, loss.tokens
             stage.advance()
     model.train(was_training)
-    nll, correct, tokens = world.sum_(sums).tolist()
+    nll, correct, tokens = world.sum_(found).sum(dim=0).tolist()
     return Validation(loss=nll / tokens, accuracy=correct / tokens)

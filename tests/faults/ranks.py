@@ -1,0 +1,164 @@
+"""Ranks as forked children of a process that has imported torch: they meet, work and die within milliseconds.
+
+    python -m tests.faults.ranks SCENE FOLDER
+
+runs one of the scenes below and prints what came of it, for the tests to read. It needs a process of its own, since
+forking one that has computed with several threads is not safe.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.faults import small_run
+from transduce.errors import TransduceError
+from transduce.training.distributed import World, join_world
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def start(work: Callable[[int], None], *, ranks: int, folder: Path) -> list[int]:
+    """Fork this many ranks; each gets torchrun's environment and calls `work` with its rank."""
+    port = free_port()
+
+    def as_rank(rank: int) -> Callable[[], None]:
+        def begin() -> None:
+            settings = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
+            os.environ.update({name: str(value) for name, value in settings.items()})
+            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            work(rank)
+
+        return begin
+
+    return [small_run.forked(as_rank(rank), complaints=folder / f"said-{rank}.txt") for rank in range(ranks)]
+
+
+def ended(processes: Sequence[int]) -> list[int]:
+    """Wait for the ranks; return how each ended."""
+    return [small_run.ended(process) for process in processes]
+
+
+def said(folder: Path, ranks: int) -> list[str]:
+    """Return what each rank complained of."""
+    files = [folder / f"said-{rank}.txt" for rank in range(ranks)]
+    return [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
+
+
+def who_writes(folder: Path) -> dict[str, Any]:
+    """Train on two ranks and tell which of them changed anything below the run directory."""
+    corpus, run = small_run.write_text(folder / "corpus"), folder / "run"
+    changes = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.symlink"}
+
+    def work(rank: int) -> None:
+        wrote: list[str] = []
+
+        def watch(event: str, arguments: tuple[Any, ...]) -> None:
+            is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            if (is_write or event in changes) and str(arguments[0]).startswith(str(run)):
+                wrote.append(f"{event} {arguments[0]}")
+
+        sys.addaudithook(watch)
+        small_run.train(corpus, run)
+        (folder / f"wrote-{rank}.json").write_text(json.dumps(wrote[:20]), encoding="utf-8")
+
+    codes = ended(start(work, ranks=2, folder=folder))
+    wrote = [json.loads((folder / f"wrote-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
+    return {"codes": codes, "said": said(folder, 2), "wrote": wrote}
+
+
+def validations(folder: Path) -> dict[str, Any]:
+    """Validate the same weights on one, two and three ranks; return what each rank of each world found."""
+    corpus, found = small_run.write_text(folder / "corpus"), {}
+    for ranks in (1, 2, 3):
+        place = folder / str(ranks)
+        place.mkdir()
+
+        def work(rank: int, place: Path = place) -> None:
+            from transduce.pipeline import validation
+            from transduce.pipeline.run import opened_run
+            from transduce.progress import Silent
+
+            validation._SENTENCES_AT_ONCE = 5
+            choice = small_run.chosen(corpus, place / "run", settings={"data.held_out_valid": 23})
+            with opened_run(choice, place / "run", progress=Silent()) as run:
+                assert run.validator is not None
+                run.validator.tokens_at_once = 100
+                result = run.validator()
+            digest = hashlib.sha256(repr(result).encode()).hexdigest()
+            numbers = [result.loss.hex(), result.accuracy, result.bleu, digest]
+            (place / f"found-{rank}.json").write_text(json.dumps(numbers), encoding="utf-8")
+
+        codes = ended(start(work, ranks=ranks, folder=place))
+        assert codes == [0] * ranks, said(place, ranks)
+        found[ranks] = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(place.glob("found-*"))]
+    return found
+
+
+def a_rank_that_stops(folder: Path) -> dict[str, Any]:
+    """Freeze one of two ranks in the middle of a training; tell how the other ended, after how long, and its words."""
+    corpus, run = small_run.write_text(folder / "corpus"), folder / "run"
+    settings = {"training.steps": 100_000, "training.rank_timeout": "2s"}
+    processes = start(lambda rank: small_run.train(corpus, run, settings=settings), ranks=2, folder=folder)
+    while not (run / "checkpoints" / "step-00000004").exists():
+        time.sleep(0.01)
+    os.kill(processes[1], signal.SIGSTOP)
+    started = time.monotonic()
+    code = small_run.ended(processes[0])
+    seconds = time.monotonic() - started
+    os.kill(processes[1], signal.SIGKILL)
+    small_run.ended(processes[1])
+    return {"code": code, "seconds": seconds, "said": said(folder, 2)[0]}
+
+
+def a_long_preparation(folder: Path) -> dict[str, Any]:
+    """Let rank 0 work three times as long as ranks wait for each other; then freeze it, and let it fail."""
+
+    def told(work: Callable[[World], None]) -> dict[str, Any]:
+        def begin(rank: int) -> None:
+            with join_world(timeout="1s") as world:
+                work(world)
+
+        started = time.monotonic()
+        processes = start(begin, ranks=3, folder=folder)
+        watch = threading.Timer(20.0, lambda: [os.kill(process, signal.SIGKILL) for process in processes])
+        watch.start()
+        codes = [small_run.ended(process) for process in processes[1:]]
+        os.kill(processes[0], signal.SIGCONT)
+        codes.insert(0, small_run.ended(processes[0]))
+        watch.cancel()
+        return {"codes": codes, "seconds": time.monotonic() - started, "said": said(folder, 3)}
+
+    def slow(world: World) -> None:
+        order: list[str] = [world.in_turns(lambda: time.sleep(3.0 if world.is_main else 0.0) or "done", doing="slow")]
+        assert order == ["done"]
+
+    def frozen(world: World) -> None:
+        world.in_turns(lambda: os.kill(os.getpid(), signal.SIGSTOP) if world.is_main else None, doing="asleep")
+
+    def failing(world: World) -> None:
+        def work() -> None:
+            if world.is_main:
+                raise TransduceError("there is no such corpus")
+
+        world.in_turns(work, doing="preparing")
+
+    return {"slow": told(slow), "frozen": told(frozen), "failing": told(failing)}
+
+
+SCENES = {scene.__name__: scene for scene in (who_writes, validations, a_rank_that_stops, a_long_preparation)}
+
+if __name__ == "__main__":
+    print(json.dumps(SCENES[sys.argv[1]](Path(sys.argv[2]))))

@@ -1,0 +1,62 @@
+"""Ranks that die, freeze or wait: nobody hangs, only rank 0 writes, and a validation is shared without a trace."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.small_run import environment
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="forks ranks")]
+
+
+def scene(name: str, folder: Path) -> dict[str, Any]:
+    root = Path(__file__).parents[2]
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.faults.ranks", name, str(folder)],
+        cwd=root,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_only_rank_0_writes(tmp_path: Path) -> None:
+    found = scene("who_writes", tmp_path)
+    assert found["codes"] == [0, 0], found["said"]
+    assert found["wrote"][0]
+    assert found["wrote"][1] == []
+
+
+def test_a_shared_validation_finds_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
+    found = scene("validations", tmp_path)
+    assert [len(found[ranks]) for ranks in "123"] == [1, 2, 3]
+    assert {tuple(numbers) for ranks in found.values() for numbers in ranks} == {tuple(found["1"][0])}
+
+
+def test_a_rank_that_freezes_leaves_the_other_with_a_message(tmp_path: Path) -> None:
+    found = scene("a_rank_that_stops", tmp_path)
+    assert found["code"] == 2
+    assert found["seconds"] < 20
+    assert "Rank 0 of 2 lost the others while" in found["said"]
+    assert "did not answer within 2s" in found["said"]
+    assert "the newest checkpoint stands, and the same command goes on from it" in found["said"]
+
+
+def test_work_for_all_may_take_longer_than_the_time_out_but_not_be_silent(tmp_path: Path) -> None:
+    found = scene("a_long_preparation", tmp_path)
+    assert found["slow"]["codes"] == [0, 0, 0], found["slow"]["said"]
+    assert found["slow"]["seconds"] > 3
+    assert found["frozen"]["codes"][1:] == [2, 2]
+    assert "Rank 1 of 3 has waited 1s for a rank that is asleep and gives no sign of life" in found["frozen"]["said"][1]
+    assert found["failing"]["codes"] == [2, 2, 2]
+    assert "Rank 2 of 3 gave up, for another failed while preparing" in found["failing"]["said"][2]
