@@ -6,7 +6,7 @@ WORKERS ?= auto
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: setup demo check test static format clean
+.PHONY: setup demo check test static faults format clean
 
 setup: $(READY)
 
@@ -34,6 +34,10 @@ check: static
 
 test: static
 	$(PYTEST) --cov --cov-report=term
+
+# The whole campaign of faults, about an hour; parts of it: make faults PARTS="forked models".
+faults: $(READY)
+	OMP_NUM_THREADS=1 PYTHONPATH=src $(BIN)/python -m tests.faults.campaign $(PARTS)
 
 format: $(READY)
 	$(BIN)/ruff format .

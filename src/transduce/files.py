@@ -165,9 +165,9 @@ def manifest_fault(folder: Path, *, only: Container[str] | None = None) -> str |
 
 
 def _fault_of_file(file: Path, expected: dict[str, object]) -> str | None:
-    if not file.is_file():
-        return f"{file} is missing"
     try:
+        if not file.is_file():
+            return f"{file} is missing"
         size = file.stat().st_size
         if size != expected.get("bytes"):
             return f"{file} has {size:,} bytes where its manifest says {expected.get('bytes')}"
@@ -216,8 +216,9 @@ def locked(path: Path, *, purpose: str) -> Iterator[None]:
                 f"{path.parent} is in use by another process ({holder}). "
                 "Wait for it or stop it; two processes must not write the same folder."
             )
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {platform.node()}, {purpose}\n".encode())
+        with contextlib.suppress(OSError):  # a full disk cannot take the name down, but the lock holds all the same
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {platform.node()}, {purpose}\n".encode())
         yield
     finally:
         os.close(descriptor)

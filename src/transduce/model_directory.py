@@ -83,7 +83,10 @@ class ModelDirectory:
         header = read_header(path)
         if set(header) != {"hashes"} or header["hashes"]["dtype"] != "U64":
             raise ModelError(f"{path} does not hold the hashes of training sentences. Delete it to do without.")
-        return np.asarray(load_file(path)["hashes"].numpy(), dtype=np.uint64)
+        try:
+            return np.asarray(load_file(path)["hashes"].numpy(), dtype=np.uint64)
+        except (SafetensorError, OSError, ValueError) as fault:
+            raise ModelError(f"{path} is damaged: {fault}. Delete it to do without.") from None
 
 
 def save_model(

@@ -127,7 +127,9 @@ class Campaign:
 
     def _compare(self, output: Path, expected: dict[str, str], code: int) -> None:
         assert code == 0, f"seed {self.seed}: {self._complaint()}"
-        assert not (other := small_run.difference(output, expected)), f"seed {self.seed}, {self.tally.kills} kills: {other}"
+        assert not (other := small_run.difference(output, expected)), (
+            f"seed {self.seed}, {self.tally.kills} kills: {other}"
+        )
         left = [str(path) for mark in ("*.being-*", "*.pruned", "*.damaged") for path in output.rglob(mark)]
         assert not left, f"seed {self.seed}: left behind {left}"
         shutil.rmtree(output)

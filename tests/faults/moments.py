@@ -58,7 +58,7 @@ class Moment:
 
     def durations(self, is_over: Callable[[], bool]) -> dict[str, float]:
         """Watch a child until it is over; return how long each phase lasts on average, in seconds."""
-        seconds: Counter[str] = Counter()
+        seconds = dict.fromkeys(("", *PHASES), 0.0)
         entries: Counter[str] = Counter()
         before, since = "", time.monotonic()
         while not is_over():

@@ -44,7 +44,9 @@ class Blackouts:
         disk = self.replayed(len(self.operations))
         lay_down(disk.top, place, names=lambda folder: folder.now, content=lambda file: file.now())
         files = {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        assert files == {path.relative_to(self.run): path.read_bytes() for path in self.run.rglob("*") if path.is_file()}
+        assert files == {
+            path.relative_to(self.run): path.read_bytes() for path in self.run.rglob("*") if path.is_file()
+        }
         shutil.rmtree(place)
 
     def strike(self, count: int, *, trial: str) -> None:

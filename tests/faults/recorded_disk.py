@@ -226,8 +226,13 @@ class PowerCut:
                 return whole[:cut] + (bytes(len(whole) - cut) if kind == "zeros" else b"")
 
 
-def lay_down(folder: Folder, place: Path, *, names: Callable[[Folder], dict[str, "Data | Folder"]],
-             content: Callable[[Data], bytes]) -> None:
+def lay_down(
+    folder: Folder,
+    place: Path,
+    *,
+    names: Callable[[Folder], dict[str, "Data | Folder"]],
+    content: Callable[[Data], bytes],
+) -> None:
     """Write a disk's files to `place`, as seen by `names` and `content`."""
     place.mkdir(parents=True)
     for name, node in names(folder).items():

@@ -90,7 +90,9 @@ class Scene:
         trace = self.folder / "trace.txt"
         with self.set_up():
             code = attached(
-                [self.strace, "-e", f"trace={','.join(CALLS)}", "-o", str(trace)], self.train, complaints=self.complaints
+                [self.strace, "-e", f"trace={','.join(CALLS)}", "-o", str(trace)],
+                self.train,
+                complaints=self.complaints,
             )
             assert code == small_run.FINISHED, self.said()
             fingerprint = small_run.fingerprint(self.run)
@@ -128,7 +130,8 @@ def scenes(folder: Path, *, strace: str) -> list[Scene]:
     corpus, base = small_run.write_text(folder / "corpus"), folder / "base"
     steps = int(small_run.SETTINGS["training.steps"])
     process = small_run.forked(
-        lambda: small_run.train(corpus, base, settings={"training.steps": steps - 2}), complaints=folder / "complaint.txt"
+        lambda: small_run.train(corpus, base, settings={"training.steps": steps - 2}),
+        complaints=folder / "complaint.txt",
     )
     assert small_run.ended(process) == small_run.FINISHED
     return [
@@ -143,7 +146,9 @@ def strikes(calls: Counter[str]) -> list[tuple[str, int, str]]:
 
 
 def campaign(
-    scene: Scene, chosen: Callable[[list[tuple[str, int, str]]], list[tuple[str, int, str]]], told: Callable[[str], None]
+    scene: Scene,
+    chosen: Callable[[list[tuple[str, int, str]]], list[tuple[str, int, str]]],
+    told: Callable[[str], None],
 ) -> dict[str, Any]:
     """Strike at the chosen calls of a scene; return the figures."""
     calls, expected = scene.record()

@@ -88,6 +88,7 @@ def _run(request: "Request", output: Path, progress: "Progress", *, dry_run: boo
     choice = choose_experiment(request, output, progress=progress)
     try:
         with opened_run(choice, output, progress=progress) as run:
+            progress = run.progress
             if not choice.goes_on or dry_run:
                 for line in announcement(run):
                     progress.note(line)

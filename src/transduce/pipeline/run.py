@@ -129,7 +129,7 @@ class Run:
                 self.experiment.data,
                 self.folder / "data",
                 vocabulary_size=self.experiment.model.vocabulary_size,
-                progress=self.progress if self.world.is_main else Silent(),
+                progress=self.progress,
             )
 
         prepared = self.world.in_turns(work, doing="preparing the corpus")
@@ -292,7 +292,10 @@ class Run:
 
 @contextlib.contextmanager
 def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[Run]:
-    """Open a run for one process, or for the ranks that torchrun started; a second opener is refused."""
+    """Open a run for one process, or for the ranks that torchrun started; a second opener is refused.
+
+    Of several ranks only rank 0 reports.
+    """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with join_world(device=device, timeout=choice.experiment.training.rank_timeout) as world:
         lock = locked(output / LOCK, purpose="training") if world.is_main else contextlib.nullcontext()
@@ -300,7 +303,7 @@ def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[
             if world.is_main:
                 sweep(output)
                 keep_experiment(choice.experiment, output)
-            yield Run(choice, output, progress=progress, world=world)
+            yield Run(choice, output, progress=progress if world.is_main else Silent(), world=world)
 
 
 def new_network(experiment: ExperimentConfig) -> Transformer:

@@ -21,6 +21,8 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor, distributed
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from transduce.errors import TrainingError
 from transduce.training.config import seconds
@@ -41,7 +43,7 @@ class World:
     device: str = "cpu"
     """Where tensors must be for the ranks to exchange them."""
     timeout: str = "10m"
-    store: distributed.Store | None = None
+    store: Store | None = None
     """A small table that all ranks read and write, each on its own, without the others taking part."""
 
     @property
@@ -91,8 +93,10 @@ class World:
         self.any(False)
 
     def in_turns(self, work: Callable[[], Result], *, doing: str) -> Result:
-        """Return what `work` gives on this rank, done by rank 0 first, then by the first rank of each other machine,
-        then by the rest: where they share a disk, all but rank 0 find everything done.
+        """Return what `work` gives on this rank, once it is this rank's turn.
+
+        Rank 0 works first, then the first rank of each other machine, then the rest: where they share a disk, all but
+        rank 0 find everything done.
 
         It may take as long as it needs. Those who wait give up when nobody who works has been heard of for `timeout`.
         """
@@ -119,8 +123,8 @@ class World:
             listener.join(0.1)
             if time.monotonic() - listener.heard_at > seconds(self.timeout):
                 raise TrainingError(
-                    f"Rank {self.rank} of {self.size} has waited {self.timeout} for a rank that is {doing} and gives no "
-                    "sign of life. Look at its machine; the same command goes on from where it stood."
+                    f"Rank {self.rank} of {self.size} has waited {self.timeout} for a rank that is {doing} and gives "
+                    "no sign of life. Look at its machine; the same command goes on from where it stood."
                 )
         if listener.fault is not None:
             raise TrainingError(
@@ -143,7 +147,7 @@ class World:
 class _Table:
     """Counters that all ranks share, under a name of their own."""
 
-    def __init__(self, store: distributed.Store | None, name: str) -> None:
+    def __init__(self, store: Store | None, name: str) -> None:
         assert store is not None, "a world of several ranks has a store"
         self.store, self.name = store, name
 
@@ -175,8 +179,9 @@ class _Table:
 
 
 class _Listener(threading.Thread):
-    """Waits for the ranks of a turn. The table itself may be on a machine that answers no more, so the rank waits
-    beside this thread and not for it.
+    """Waits for the ranks of a turn.
+
+    The table itself may be on a machine that answers no more, so the rank waits beside this thread and not for it.
     """
 
     def __init__(self, table: _Table, turn: int, *, interval: float) -> None:
@@ -220,15 +225,15 @@ def join_world(*, device: str = "cpu", timeout: str = "10m") -> Iterator[World]:
         torch.cuda.set_device(alone.local_rank)
     with alone._explained("meeting them"):
         patience = timedelta(seconds=seconds(timeout))
-        store, _, _ = next(distributed.rendezvous("env://", alone.rank, size, timeout=patience))
+        store, _, _ = next(rendezvous("env://", alone.rank, size, timeout=patience))
         distributed.init_process_group(
             "nccl" if device == "cuda" else "gloo",
-            store=distributed.PrefixStore("group", store),
+            store=PrefixStore("group", store),
             rank=alone.rank,
             world_size=size,
             timeout=patience,
         )
     try:
-        yield replace(alone, store=distributed.PrefixStore("transduce", store))
+        yield replace(alone, store=PrefixStore("transduce", store))
     finally:
         distributed.destroy_process_group()

@@ -5,11 +5,14 @@ There is no random state in it: see `randomness`.
 
 import math
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, JsonValue, NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import BaseModel, Field, JsonValue, NonNegativeFloat, PositiveInt
 
 from transduce.compute import Compute
+
+Count = Annotated[int, Field(ge=0, le=2**53)]
+"""How many: more than any run will see, and no more than a float can count."""
 
 
 class Best(BaseModel, frozen=True, extra="forbid"):
@@ -23,16 +26,16 @@ class Best(BaseModel, frozen=True, extra="forbid"):
 class Progressed(BaseModel, frozen=True, extra="forbid"):
     """How far training has come."""
 
-    step: NonNegativeInt = 0
-    epoch: NonNegativeInt = 0
-    position: NonNegativeInt = 0
+    step: Count = 0
+    epoch: Count = 0
+    position: Count = 0
     """Steps taken of the epoch."""
-    tokens: NonNegativeInt = 0
+    tokens: Count = 0
     """Target tokens seen, over all starts and ranks."""
     seconds: NonNegativeFloat = 0.0
     """Time spent in training, over all starts."""
     best: Best | None = None
-    validations_without_better: NonNegativeInt = 0
+    validations_without_better: Count = 0
 
     def after_step(self, *, tokens: int, steps_in_epoch: int) -> Self:
         """Return where a run stands after one more step, which may have ended the epoch."""
