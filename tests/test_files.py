@@ -121,7 +121,7 @@ class TestFolder:
             return rename(self, target)
 
         monkeypatch.setattr(Path, "rename", refuse_the_new_one)
-        with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        with pytest.raises(RunError, match=rf"{os.strerror(errno.EIO)}\. The disk, or the way to it, fails"):
             write_model(tmp_path / "model", text="new")
         assert content_of(tmp_path / "model") == "old"
         assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
