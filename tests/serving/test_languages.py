@@ -2,8 +2,9 @@
 
 import pytest
 
-from transduce.serving.languages import Languages, language_name
+from transduce.serving.languages import Languages
 from transduce.serving.refusal import Refusal
+from transduce.text.language_names import language_name
 
 MODELS = {
     "one": {"source": "en", "target": "de"},

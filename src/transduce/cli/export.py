@@ -12,6 +12,7 @@ Weights = Literal["float32", "bf16", "int8"]
 STORED_AS: dict[str, tuple[Weights, ...]] = {
     "huggingface": ("float32",),
     "ctranslate2": ("float32", "int8"),
+    "argos": ("int8", "float32"),
     "transduce": ("bf16", "int8", "float32"),
 }
 """How weights may be stored in each format; the first unless the user says."""
@@ -19,19 +20,23 @@ STORED_AS: dict[str, tuple[Weights, ...]] = {
 
 def export(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, a run, or a bundled model's name.")],
-    destination: Annotated[Path, typer.Argument(metavar="DEST", help="The folder to write; it must not exist.")],
+    destination: Annotated[
+        Path, typer.Argument(metavar="DEST", help="The folder, or package, to write; it must not exist.")
+    ],
     format_name: Annotated[
-        Literal["huggingface", "ctranslate2", "transduce"],
+        Literal["huggingface", "ctranslate2", "argos", "transduce"],
         typer.Option(
             "--format",
-            help="huggingface: a directory for MarianMTModel. ctranslate2: for its Translator. transduce: our own, "
+            help="huggingface: a directory for MarianMTModel. ctranslate2: for its Translator. argos: a package for "
+            "Argos Translate and LibreTranslate, DEST.argosmodel. transduce: our own, "
             "with smaller weights.",
         ),
     ] = "huggingface",
     weights: Annotated[
         Weights | None,
         typer.Option(
-            help="How weights are stored: float32 in huggingface; float32 or int8 in ctranslate2; bf16, int8 or "
+            help="How weights are stored: float32 in huggingface; float32 or int8 in ctranslate2; int8 or "
+            "float32 in argos; bf16, int8 or "
             "float32 in transduce. The first unless given.",
             show_default=False,
         ),
@@ -57,6 +62,11 @@ def _write(model: "ModelDirectory", destination: Path, format_name: str, weights
             f"wrote {destination}: CTranslate2 loads it, and its log-probabilities differ from ours by at most "
             f"{difference:.2g}; see its README.md"
         )
+    if format_name == "argos":
+        from transduce.export.argos import export_argos
+
+        export_argos(model, destination, weights="float32" if weights == "float32" else "int8")
+        return f"wrote {destination}: argospm install {destination}, or LibreTranslate's folder of packages"
     if format_name == "transduce":
         from transduce.export.compact import export_compact
 

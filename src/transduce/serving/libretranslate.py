@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request
 from transduce.serving.bodies import Json, fields_of, whole_characters
 from transduce.serving.documents import fill_documents
 from transduce.serving.files import KINDS
-from transduce.serving.languages import Detection, Languages, language_name
+from transduce.serving.languages import Detection, Languages
 from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import (
     REFUSALS,
@@ -26,6 +26,7 @@ from transduce.serving.schemas import (
     form_or_json,
 )
 from transduce.serving.service import Service, unless_client_goes
+from transduce.text.language_names import language_name
 
 router = APIRouter(tags=["LibreTranslate's"])
 _TAG = re.compile(r"<[^<>]*>")

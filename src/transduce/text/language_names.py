@@ -1,0 +1,19 @@
+"""What languages are called in English, for lists that people read."""
+
+_NAMES = dict(
+    pair.split(":")
+    for line in (
+        "ar:Arabic bg:Bulgarian bn:Bengali ca:Catalan cs:Czech da:Danish de:German el:Greek en:English eo:Esperanto",
+        "es:Spanish et:Estonian eu:Basque fa:Persian fi:Finnish fr:French ga:Irish gl:Galician gu:Gujarati he:Hebrew",
+        "hi:Hindi hr:Croatian hu:Hungarian id:Indonesian is:Icelandic it:Italian ja:Japanese kk:Kazakh ko:Korean",
+        "lt:Lithuanian lv:Latvian mk:Macedonian ms:Malay mt:Maltese nb:Norwegian nl:Dutch pa:Punjabi pl:Polish",
+        "pt:Portuguese ro:Romanian ru:Russian sk:Slovak sl:Slovenian sq:Albanian sr:Serbian sv:Swedish sw:Swahili",
+        "ta:Tamil te:Telugu th:Thai tl:Tagalog tr:Turkish uk:Ukrainian ur:Urdu vi:Vietnamese zh:Chinese und:Unknown",
+    )
+    for pair in line.split()
+)
+
+
+def language_name(code: str) -> str:
+    """Return a language's English name, or its code where we know no name."""
+    return _NAMES.get(code.partition("-")[0], code)
