@@ -31,6 +31,7 @@ from transduce.version import __version__
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "faults.json"
 Told = Callable[[str], None]
+_CONSTANT = {"formats", "recorded calls", "calls"}
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all unless named")
     parser.add_argument("--count", type=int, help="trials of each part, instead of the whole campaign's")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--add", action="store_true", help="add to the figures that stand there, from other seeds")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--folder", type=Path, default=_quick_folder(), help="where runs are made and killed")
     options = parser.parse_args()
@@ -149,14 +151,33 @@ def _ran(part: str, options: argparse.Namespace) -> bool:
     shutil.rmtree(folder, ignore_errors=True)
     faults = figures.get("faults", [])
     told(f"{len(faults)} faults" if faults else "held")
-    _record(options.results, part, {**figures, "seed": options.seed, "seconds": round(time.monotonic() - started)})
+    figures = {**figures, "seeds": [options.seed], "seconds": round(time.monotonic() - started)}
+    _record(options.results, part, figures, adds=options.add)
     return not faults
 
 
-def _record(place: Path, part: str, figures: dict[str, Any]) -> None:
+def _sum(before: Any, now: Any, *, name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return the figures of two campaigns as those of one."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        return {
+            key: _sum(before[key], now[key], name=key)
+            if key in before and key in now
+            else before.get(key, now.get(key))
+            for key in {**before, **now}
+        }
+    if isinstance(now, list) and isinstance(before, list):
+        return [*before, *now]
+    if isinstance(now, str) or name in _CONSTANT:
+        return now
+    return max(before, now) if name.startswith(("slowest", "most")) else before + now
+
+
+def _record(place: Path, part: str, figures: dict[str, Any], *, adds: bool) -> None:
     results: dict[str, Any] = {}
     with contextlib.suppress(FileNotFoundError):
         results = json.loads(place.read_text(encoding="utf-8"))
+    if adds and part in results:
+        figures = _sum({key: results[part][key] for key in figures if key in results[part]}, figures, name=part)
     machine = {
         "processor": processor_name(),
         "system": platform.system(),
