@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -236,6 +237,11 @@ class TestManifest:
         (folder / MANIFEST).write_text(json.dumps({"files": {name: {"bytes": 0}}}), encoding="utf-8")
         assert manifest_fault(folder) == f"{folder / MANIFEST} has an impossible entry {name!r}"
 
+    @pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+    def test_may_name_what_no_disk_can_hold(self, folder: Path, name: str) -> None:
+        (folder / MANIFEST).write_text(json.dumps({"files": {name: {"bytes": 1}}}), encoding="utf-8")
+        assert re.search("is missing|cannot be read", str(manifest_fault(folder)))
+
     def test_entry_must_be_a_table(self, folder: Path) -> None:
         (folder / MANIFEST).write_text('{"files": {"weights": "abc"}}', encoding="utf-8")
         assert manifest_fault(folder) == f"{folder / MANIFEST} has an impossible entry 'weights'"
@@ -274,6 +280,20 @@ class TestLock:
         with pytest.raises(KeyboardInterrupt), locked(tmp_path / "lock", purpose="training"):
             raise KeyboardInterrupt
         with locked(tmp_path / "lock", purpose="training"):
+            pass
+
+    def test_holds_though_the_disk_cannot_take_the_name_of_the_holder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(os, "ftruncate", refuse)
+        with (
+            locked(tmp_path / "lock", purpose="training"),
+            pytest.raises(RunError, match="is in use by another process"),
+            locked(tmp_path / "lock", purpose="averaging"),
+        ):
             pass
 
     def test_refuses_a_second_holder_in_the_same_process(self, tmp_path: Path) -> None:

@@ -117,6 +117,19 @@ def test_training_hashes_are_kept_when_given(tmp_path: Path, network: Transforme
     assert load_model(saved(tmp_path / "n", network, tokenizer)).training_hashes() is None
 
 
+def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    """The file is in the manifest, but not among what must verify before a model translates."""
+    hashes = np.array([1, 2], dtype=np.uint64)
+    description = Description(architecture=network.config)
+    parameters = parameters_of(network)
+    save_model(tmp_path, description, parameters, tokenizer=tokenizer, card="", training_hashes=hashes)
+    file = tmp_path / "training_hashes.safetensors"
+    header = b'{"hashes":{"dtype":"U64","shape":[2],"data_offsets":[0,16]},"__metadata__":[]}'
+    file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
+    with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: .* Delete it to do without"):
+        load_model(tmp_path).training_hashes()
+
+
 def test_a_changed_card_is_nobodys_business(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
     folder = saved(tmp_path / "model", network, tokenizer)
     (folder / "README.md").write_text("mine now", encoding="utf-8")

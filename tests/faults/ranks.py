@@ -159,7 +159,37 @@ def a_long_preparation(folder: Path) -> dict[str, Any]:
     return {"slow": told(slow), "frozen": told(frozen), "failing": told(failing)}
 
 
-SCENES = {scene.__name__: scene for scene in (who_writes, validations, a_rank_that_stops, a_long_preparation)}
+def separate_disks(folder: Path) -> dict[str, Any]:
+    """Train on two machines with a disk each, then on one; then give the second machine another text."""
+    corpus = small_run.write_text(folder / "corpus")
+    other = folder / "other.tsv"
+    other.write_text("".join(corpus.read_text(encoding="utf-8").splitlines(keepends=True)[:-9]), encoding="utf-8")
+
+    def trained(name: str, texts: Sequence[Path], *, shares_a_disk: bool = False) -> list[int]:
+        place = folder / name
+        place.mkdir()
+
+        def work(rank: int) -> None:
+            os.environ["LOCAL_RANK"] = "0"
+            small_run.train(texts[rank], place / f"machine-{0 if shares_a_disk else rank}" / "run")
+
+        return ended(start(work, ranks=2, folder=place))
+
+    codes = [trained("separate", (corpus, corpus)), trained("shared", (corpus, corpus), shares_a_disk=True)]
+    runs = [folder / name / "machine-0" / "run" for name in ("separate", "shared")]
+    differing = trained("differing", (corpus, other))
+    return {
+        "codes": codes,
+        "said": said(folder / "separate", 2),
+        "difference": small_run.difference(runs[0], small_run.fingerprint(runs[1])),
+        "on the second machine": sorted(path.name for path in (folder / "separate" / "machine-1" / "run").iterdir()),
+        "differing": [differing, said(folder / "differing", 2)],
+    }
+
+
+SCENES = {
+    scene.__name__: scene for scene in (who_writes, validations, a_rank_that_stops, a_long_preparation, separate_disks)
+}
 
 if __name__ == "__main__":
     print(json.dumps(SCENES[sys.argv[1]](Path(sys.argv[2]))))

@@ -59,3 +59,14 @@ def test_work_for_all_may_take_longer_than_the_time_out_but_not_be_silent(tmp_pa
     assert "Rank 1 of 3 has waited 1s for a rank that is asleep and gives no sign of life" in found["frozen"]["said"][1]
     assert found["failing"]["codes"] == [2, 2, 2]
     assert "Rank 2 of 3 gave up, for another failed while preparing" in found["failing"]["said"][2]
+
+
+def test_machines_need_share_no_disk_but_the_same_text(tmp_path: Path) -> None:
+    found = scene("separate_disks", tmp_path)
+    assert found["codes"] == [[0, 0], [0, 0]], found["said"]
+    assert found["difference"] == []
+    assert found["on the second machine"] == ["data"]
+    codes, said = found["differing"]
+    assert codes == [2, 2]
+    assert "Rank 0 prepared another corpus" in said[0]
+    assert "than ranks 0. Give every machine the same text, or let them share one disk" in said[1]

@@ -110,6 +110,27 @@ def test_a_kill_in_the_middle_of_saving_or_pruning_leaves_only_whole_ones(checkp
     assert sorted(entry.name for entry in checkpoints.folder.iterdir()) == ["step-00000004", "step-00000005"]
 
 
+def test_pruning_takes_the_name_for_good_before_the_files_go(
+    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut could leave the name with half of the files, and no average would get past it."""
+    for step in (1, 2):
+        save(checkpoints, step)
+    done: list[str] = []
+    monkeypatch.setattr("transduce.training.checkpoint.fsync_directory", lambda folder: done.append(folder.name))
+    monkeypatch.setattr(shutil, "rmtree", lambda folder, **_: done.append(folder.name))
+    checkpoints.prune(keep=1, best_step=None)
+    assert done == ["checkpoints", "step-00000001.pruned"]
+
+
+@pytest.mark.parametrize("step", [-1, 2**53 + 1, 10**30])
+def test_an_impossible_step_is_said_to_be_damage(checkpoints: Checkpoints, step: int) -> None:
+    place = save(checkpoints, 1).folder / "state.json"
+    place.write_text(place.read_text(encoding="utf-8").replace('"step": 1', f'"step": {step}'), encoding="utf-8")
+    with pytest.raises(RunError, match=r"state.json is not of this version of transduce, or damaged"):
+        checkpoints.all()[0].state()
+
+
 def test_a_checkpoint_is_replaced_by_one_of_the_same_step(checkpoints: Checkpoints) -> None:
     save(checkpoints, 5, is_regular=False)
     save(checkpoints, 5)

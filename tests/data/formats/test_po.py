@@ -68,6 +68,7 @@ def test_entries_are_pairs_and_the_unfinished_are_skipped_by_name(tmp_path: Path
         ("nplurals=3; plural=(n==1 ? 1 : n==2 ? 0 : 2);", [("%d files", "a"), ("one", "b"), ("%d files", "c")]),
         ("nplurals=2; plural=((((", [("one", "a"), ("%d files", "b")]),
         ("nplurals=2; plural=n/0;", [("one", "a"), ("%d files", "b")]),
+        ("nplurals=2; plural=(n != !1);", [("one", "a"), ("%d files", "b")]),
     ],
 )
 def test_the_plural_formula_tells_which_form_is_the_singular(

@@ -138,7 +138,7 @@ def plural_forms(catalogue: polib.POFile) -> list[bool]:
     count = min(max(int(found[1]), 1), _MOST_FORMS)
     try:
         one = gettext.c2py(found[2])(1)
-    except (ValueError, ArithmeticError, RecursionError):
+    except (ValueError, ArithmeticError, RecursionError, SyntaxError, MemoryError):
         one = 0
     return [count > 1 and form == one for form in range(count)]
 
