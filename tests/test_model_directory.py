@@ -213,6 +213,16 @@ def test_a_lying_header_takes_no_memory(tmp_path: Path, network: Transformer, to
             load_model(folder)
 
 
+def test_sizes_beyond_all_memory_are_refused(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    folder = saved(tmp_path / "model", network, tokenizer)
+    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    content["architecture"]["d_model"] *= 1 << 40
+    (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    write_manifest(folder)
+    with pytest.raises(ModelError, match=r"config.json is damaged: no network has the sizes that it names"):
+        load_model(folder)
+
+
 def test_names_of_models(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
     saved(tmp_path / "run" / "model", network, tokenizer)
     assert find_model(str(tmp_path / "run")) == tmp_path / "run" / "model"

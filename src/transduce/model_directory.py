@@ -249,7 +249,10 @@ def _load_weights(path: Path, description: Description) -> dict[str, Tensor]:
     config = description.architecture
     if config.encoder_depth + config.decoder_depth > len(header):
         raise ModelError(f"{path} holds {len(header)} tensors, too few for the layers that {CONFIG} names.")
-    expected = {name: list(p.shape) for name, p in empty_transformer(config).named_parameters()}
+    try:
+        expected = {name: list(p.shape) for name, p in empty_transformer(config).named_parameters()}
+    except (RuntimeError, OverflowError):
+        raise ModelError(f"{path.parent / CONFIG} is damaged: no network has the sizes that it names.") from None
     if description.weights == "int8":
         expected |= {f"{name}.scale": shape[:1] for name, shape in expected.items() if len(shape) > 1}
     found = {name: entry["shape"] for name, entry in header.items()}

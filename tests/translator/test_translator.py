@@ -1,5 +1,6 @@
 """The translator: what goes around the network. The network is real but untrained; laws need no good translations."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 import transduce
 from transduce.errors import ConfigError, ModelError
 from transduce.model import ModelConfig, Transformer
-from transduce.model_directory import Description, Languages, save_model
+from transduce.model_directory import Description, Languages, load_model, save_model
 from transduce.text.tokenizer import Tokenizer
 from transduce.translator import Translator
 
@@ -33,6 +34,14 @@ def make_model(folder: Path, *, seed: int = 3, lines: list[str] = LINES) -> Path
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     return transduce.load(make_model(tmp_path_factory.mktemp("models") / "model"), threads=1)
+
+
+@pytest.mark.parametrize("key", ["beam", "extra_length", "length_penalty", "minimum_length"])
+def test_a_model_cannot_ask_for_all_memory_or_time(key: str, tmp_path: Path) -> None:
+    model = load_model(make_model(tmp_path / "model"))
+    description = model.description.model_copy(update={"decoding": {key: 10**8}})
+    with pytest.raises(ModelError, match=rf"asks for decoding.{key} = 1e\+08, which could take all memory or time"):
+        Translator([replace(model, description=description)], threads=1)
 
 
 def test_one_text_gives_one_translation_and_several_give_a_list(translator: Translator) -> None:

@@ -39,6 +39,14 @@ BATCH_TOKENS = 1024
 _LONGEST_UNLESS_KNOWN = 256
 # A sentence this many times longer than the model has seen is no sentence: it is refused, not cut into nonsense.
 _REFUSED_FACTOR = 16
+# What a model directory, which may be a stranger's, can ask of the search; a caller may ask for more.
+_MOST_OF_A_MODEL = {
+    "beam": 100,
+    "alternatives": 100,
+    "length_penalty": 10,
+    "extra_length": 1000,
+    "minimum_length": 1000,
+}
 
 
 @dataclass(frozen=True)
@@ -243,13 +251,20 @@ class Translator:
             )
 
     def _decoding_of_the_model(self) -> DecodingConfig:
+        folder = self.models[0].folder
         try:
-            return DecodingConfig.model_validate(self.models[0].description.decoding)
+            decoding = DecodingConfig.model_validate(self.models[0].description.decoding)
         except ValidationError as fault:
-            folder = self.models[0].folder
             raise ModelError(
                 f"{folder} asks for a search that this version cannot do: {fault.errors()[0]['msg']}"
             ) from None
+        for name, most in _MOST_OF_A_MODEL.items():
+            if (asked := getattr(decoding, name) or 0) > most:
+                raise ModelError(
+                    f"{folder} asks for decoding.{name} = {asked:g}, which could take all memory or time; a model may "
+                    f"ask for {most} at most. Lower it in its config.json, and give more yourself where you mean it."
+                )
+        return decoding
 
     def _refusal(self, text: str) -> str:
         most = _REFUSED_FACTOR * self.longest_sentence
