@@ -1,7 +1,7 @@
 """SIGKILL at random moments of a whole run, again and again: whatever was killed, the end is the same to the bit.
 
-Half of the kills strike at any time; the others wait for a phase chosen at random and strike within it, since saving
-and averaging are short and would hardly ever be hit by chance.
+Some kills strike at any time; the others within a phase chosen at random, by the system's own clock, since saving and
+averaging are short and would hardly ever be hit by chance.
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import small_run
-from tests.faults.moments import PHASES, Moment
+from tests.faults.moments import PHASES, Moment, Strike
 
 KILLS_OF_A_RUN = 12
 """So often a run is killed before it is let go on to its end."""
@@ -59,14 +59,13 @@ class Campaign:
         duration = time.monotonic() - started
         expected = small_run.fingerprint(whole)
         for output in self._outputs(kills):
-            process = self._child(output, moment)
-            phase = self.chance.choice(PHASES[1:])
-            if self.chance.random() < 0.5:
+            if self.chance.random() < 0.3:
+                process = self._child(output, moment)
                 time.sleep(self.chance.uniform(0.0, 0.5 * duration))
+                os.kill(process, signal.SIGKILL)
             else:
-                _await_phase(process, moment, phase, entry=self.chance.randrange(4))
-                time.sleep(self.chance.uniform(0.0, lasting.get(phase, 0.0)))
-            self._strike(process, output, during=moment)
+                process = self._child(output, moment, self._strike(output, lasting))
+            self._await_end(process, output, during=moment)
             if self._is_due(kills):
                 code = small_run.ended(self._child(output, moment))
                 self._compare(output, expected, code)
@@ -102,8 +101,15 @@ class Campaign:
     def _is_due(self, kills: int) -> bool:
         return self._struck >= KILLS_OF_A_RUN or (self.tally.kills >= kills and self._struck > 0)
 
-    def _child(self, output: Path, moment: Moment) -> int:
-        work = moment.watched(lambda: small_run.train(self.corpus, output))
+    def _strike(self, output: Path, lasting: dict[str, float]) -> Strike:
+        """Choose a moment: preparing takes time only while nothing is prepared, the other phases only after it."""
+        is_prepared = (output / "data" / "prepared.json").exists()
+        phase = self.chance.choice(PHASES[2:]) if is_prepared else "preparing"
+        entry = self.chance.randrange(2) if phase in ("saving", "pruning", "validating") else 0
+        return Strike(phase, entry, self.chance.uniform(0.0, lasting.get(phase, 0.0)))
+
+    def _child(self, output: Path, moment: Moment, strike: Strike | None = None) -> int:
+        work = moment.watched(lambda: small_run.train(self.corpus, output), strike=strike)
         return small_run.forked(work, complaints=self.complaints)
 
     def _command(self, output: Path) -> "subprocess.Popen[bytes]":
@@ -112,9 +118,8 @@ class Campaign:
                 small_run.command(self.corpus, output), env=small_run.environment(), stdout=said, stderr=said
             )
 
-    def _strike(self, process: int, output: Path, *, during: Moment) -> None:
-        os.kill(process, signal.SIGKILL)
-        phase, code = during.phase, small_run.ended(process)
+    def _await_end(self, process: int, output: Path, *, during: Moment) -> None:
+        code, phase = small_run.ended(process), during.phase
         assert code in (-signal.SIGKILL, small_run.FINISHED), f"seed {self.seed}: {self._complaint()}"
         if code:
             self._count(output, during=phase)
@@ -144,19 +149,6 @@ class Campaign:
 def _is_over(process: int) -> bool:
     """Return whether a child has ended, leaving it to be waited for."""
     return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _await_phase(process: int, moment: Moment, phase: str, *, entry: int) -> None:
-    """Return when a child is in a phase, `entry` earlier ones of that phase left alone, or has ended."""
-    before, left = "", entry + 1
-    while not _is_over(process):
-        now = moment.phase
-        if now == phase and now != before:
-            left -= 1
-            if left == 0:
-                return
-        before = now
-        time.sleep(0.0002)
 
 
 def _phase_by_files(output: Path) -> str:
