@@ -19,7 +19,9 @@ __all__ = ["__version__", "load"]
 
 
 def load(
-    *models: str | Path, precision: Literal["float32", "bf16"] = "float32", threads: int | None = None
+    *models: str | Path,
+    precision: Literal["auto", "int8", "bf16", "float32"] = "auto",
+    threads: int | None = None,
 ) -> "Translator":
     """Load a model directory, a run, or a bundled model by name, ready to translate; several become an ensemble."""
     from transduce.translator import Translator

@@ -75,6 +75,10 @@ class ModelDirectory:
         fill(model, self.parameters)
         return model.eval()
 
+    def read_again(self) -> "ModelDirectory":
+        """Return the same model read from its folder, for whoever let go of its parameters."""
+        return load_model(self.folder)
+
     def training_hashes(self) -> "np.ndarray[Any, np.dtype[np.uint64]] | None":
         """Return the hashes of the sentences trained on, sorted, or None where they were not kept."""
         path = self.folder / TRAINING_HASHES

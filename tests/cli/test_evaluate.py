@@ -201,7 +201,7 @@ def test_an_unknown_precision_and_an_impossible_beam_are_refused(
     transduce: Command, small_model: Path, test_files: str
 ) -> None:
     precision = fault(transduce("evaluate", small_model, test_files, "--precision", "int4"))
-    assert "no precision 'int4' here. There are: float32, bf16" in str(precision)
+    assert "no precision 'int4' here. There are: auto, int8, bf16, float32" in str(precision)
     assert "beam" in str(fault(transduce("evaluate", small_model, test_files, "--beam", "0")))
 
 

@@ -54,7 +54,7 @@ def test_it_equals_what_search_reports_for_its_own_output(
     transduce: Command, small_model: Path, tmp_path: Path
 ) -> None:
     sources = ["a red dog runs", "two blue cats sleep", "the old man sings", "it rains"]
-    found = Translator.load(small_model, threads=1).translate(sources)
+    found = Translator.load(small_model, precision="float32", threads=1).translate(sources)
     pairs = tmp_path / "own.tsv"
     pairs.write_text("".join(f"{t.source}\t{t.text}\n" for t in found), encoding="utf-8", newline="\n")
     rows = transduce("likelihood", small_model, pairs, "--json", "--threads", "1").stdout.splitlines()

@@ -64,6 +64,7 @@ def test_lines_carry_the_same_facts(facts: dict[str, Any]) -> None:
     lines = dict(re.split(r" {2,}", line) for line in as_lines(facts).splitlines())
     assert lines["torch"] == facts["libraries"]["torch"]
     assert lines["threads"] == str(facts["chosen"]["threads"])
-    assert lines["precision"] == f"{facts['chosen']['precision']} (auto)"
+    train, translate = facts["chosen"]["precision"], facts["chosen"]["translation"]
+    assert lines["precision"] == f"{train} to train, {translate} to translate (auto)"
     assert lines["processor"] == facts["processor"]["name"]
     assert lines["disk"].endswith("GB free here")

@@ -246,3 +246,16 @@ def test_probabilities_that_are_not_numbers_are_refused(table_model: type[TableM
     table_MV = torch.full((6, 6), math.nan)
     with pytest.raises(ModelError, match=r"not numbers.*earlier checkpoint"):
         beam_search(table_model(table_MV[None]), SOURCE, DecodingConfig())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_full_search_stops_with_the_step_in_which_the_last_place_among_the_finished_is_taken(
+    table_model: type[TableModel], seed: int
+) -> None:
+    model = table_model.random(seed, symbols=3)
+    [found] = beam_search(model, SOURCE, limited_to(40, beam=3, alternatives=3, stop="full"))
+    steps = len(model.rows_of_step)
+    assert [hypothesis.is_finished for hypothesis in found] == [True] * 3
+    assert steps < 40
+    [earlier] = beam_search(model, SOURCE, limited_to(steps - 1, beam=3, alternatives=3, stop="full"))
+    assert sum(hypothesis.is_finished for hypothesis in earlier) < 3

@@ -37,7 +37,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def translator(folders: list[Path]) -> Translator:
-    return Translator.load(folders[0], threads=1)
+    return Translator.load(folders[0], precision="float32", threads=1)
 
 
 def test_what_is_shown_is_what_search_gave(translator: Translator) -> None:

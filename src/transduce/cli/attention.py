@@ -18,7 +18,8 @@ def attention(
         bool, typer.Option("--numbers", help="Add every head's q, k and v, which the page's neuron view needs.")
     ] = False,
     precision: Annotated[
-        Literal["float32", "bf16"], typer.Option(help="What to translate in; attention is shown in float32.")
+        Literal["auto", "int8", "bf16", "float32"],
+        typer.Option(help="What to translate in; attention is shown in float32."),
     ] = "float32",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
 ) -> None:
@@ -33,5 +34,7 @@ def attention(
         return
     write_atomically(output, report.to_html())
     typer.echo(f"{report.target_text}\nwrote {output}: open it in a browser")
-    if precision != "float32":
-        typer.echo(f"{precision} and float32 differ by at most {report.largest_difference:.2g} in log-probability")
+    if translator.precision != "float32":
+        typer.echo(
+            f"{translator.precision} and float32 differ by at most {report.largest_difference:.2g} in log-probability"
+        )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 import typer
 
 if TYPE_CHECKING:
-    from transduce.compute import Precision
     from transduce.data.formats import Selection
     from transduce.evaluation.record import EvaluationRecord
     from transduce.evaluation.reference_set import ReferenceSet
     from transduce.progress import Progress
+    from transduce.translator.translator import WantedPrecision
 
 
 def evaluate(
@@ -44,7 +44,7 @@ def evaluate(
     length_penalty: Annotated[
         float | None, typer.Option(help="Exponent of the length penalty; the model's setting unless given.")
     ] = None,
-    precision: Annotated[str, typer.Option(help="float32 or bf16.")] = "float32",
+    precision: Annotated[str, typer.Option(help="auto, int8, bf16 or float32.")] = "float32",
     threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
 ) -> None:
@@ -99,7 +99,7 @@ class _Request(NamedTuple):
 
     languages: tuple[str | None, str | None]
     search: dict[str, float]
-    precision: "Precision"
+    precision: "WantedPrecision"
     threads: int | None
 
 
@@ -132,12 +132,12 @@ def _model_and_test(names: list[str], *, has_hypotheses: bool) -> tuple[str | No
     )
 
 
-def _precision(name: str) -> "Precision":
+def _precision(name: str) -> "WantedPrecision":
     from transduce.errors import ConfigError
 
-    if name not in ("float32", "bf16"):
-        raise ConfigError(f"There is no precision {name!r} here. There are: float32, bf16.")
-    return cast("Precision", name)
+    if name not in ("auto", "int8", "bf16", "float32"):
+        raise ConfigError(f"There is no precision {name!r} here. There are: auto, int8, bf16, float32.")
+    return cast("WantedPrecision", name)
 
 
 def _evaluate(question: _Question, request: _Request, *, protocol_name: str, progress: "Progress") -> _Result:

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transduce.compute import Precision, processor_name
+from transduce.compute import processor_name
 from transduce.evaluation.evaluate import Facts, Output, System
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.files import sha256_of_file
 from transduce.model_directory import WEIGHTS, Description, Languages, find_model, load_model
 from transduce.translator import Translator
+from transduce.translator.translator import WantedPrecision
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class EvaluatedModel:
 
 
 def open_model(
-    name: str, *, search: Mapping[str, float], precision: Precision = "float32", threads: int | None = None
+    name: str, *, search: Mapping[str, float], precision: WantedPrecision = "float32", threads: int | None = None
 ) -> EvaluatedModel:
     """Open a model directory or run, with settings of the search laid over its own."""
     folder = find_model(name)
@@ -47,7 +48,7 @@ def open_model(
             model_sha256=sha256_of_file(folder / WEIGHTS),
             beam=config.beam,
             length_penalty=config.length_penalty,
-            precision=translator.compute.precision,
+            precision=translator.precision,
             averaging=averaging_of(directory.description),
             threads=translator.compute.threads,
             processor=processor_name(),

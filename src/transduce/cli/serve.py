@@ -30,7 +30,9 @@ def serve(
         list[str] | None, typer.Option(help="A proxy whose X-Forwarded headers are believed.")
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
-    precision: Annotated[Literal["float32", "bf16"] | None, typer.Option(help="What to compute in.")] = None,
+    precision: Annotated[
+        Literal["auto", "int8", "bf16", "float32"] | None, typer.Option(help="What to compute in.  [default: auto]")
+    ] = None,
     memory_limit: Annotated[
         int | None, typer.Option(help="Renew the model process once it takes more than this. [MB]")
     ] = None,

@@ -20,7 +20,7 @@ LIBRARIES = (
     "typer",
     "zstandard",
 )
-OPTIONAL = ("ctranslate2",)
+OPTIONAL = ("ctranslate2", "numba")
 # What the speed of training (bf16) and of translation (int8) hangs on, as Linux names it.
 FEATURES = {
     "avx2": ("avx2",),
@@ -48,9 +48,12 @@ def _gather() -> dict[str, Any]:
     import torch
 
     from transduce.compute import available_cores, processor_flags, processor_name, settle
+    from transduce.engine import choose_precision
+    from transduce.model.config import ModelConfig
     from transduce.version import __version__
 
     chosen = settle(threads=None, precision="auto")
+    translation = choose_precision("auto", [ModelConfig()], device="cpu")
     flags = processor_flags()
     features = [name for name, names in FEATURES.items() if flags & set(names)] if flags else None
     total, available = _memory()
@@ -65,7 +68,12 @@ def _gather() -> dict[str, Any]:
             "cores_available": available_cores(),
             "torch_uses": torch.backends.cpu.get_cpu_capability(),
         },
-        "chosen": {"device": chosen.device, "threads": chosen.threads, "precision": chosen.precision},
+        "chosen": {
+            "device": chosen.device,
+            "threads": chosen.threads,
+            "precision": chosen.precision,
+            "translation": translation,
+        },
         "memory_bytes": {"total": total, "available": available},
         "disk_free_bytes": shutil.disk_usage(Path.cwd()).free,
     }
@@ -115,7 +123,7 @@ def as_lines(facts: dict[str, Any]) -> str:
         "cores": f"{processor['cores_available']} available",
         "device": chosen["device"],
         "threads": chosen["threads"],
-        "precision": f"{chosen['precision']} (auto)",
+        "precision": f"{chosen['precision']} to train, {chosen['translation']} to translate (auto)",
         "memory": f"{_gigabytes(memory['total'])}, {_gigabytes(memory['available'])} available",
         "disk": f"{_gigabytes(facts['disk_free_bytes'])} free here",
     }

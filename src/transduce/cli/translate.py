@@ -59,7 +59,10 @@ def translate(
         float | None, typer.Option(help="With --sample: draw among the top share p of probability.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="With --sample: the same seed draws the same.")] = None,
-    precision: Annotated[Literal["float32", "bf16"], typer.Option(help="What to compute in.")] = "float32",
+    precision: Annotated[
+        Literal["auto", "int8", "bf16", "float32"],
+        typer.Option(help="What to compute in; auto takes the fastest that the processor has."),
+    ] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="One JSON object a line, with scores and tokens.")

@@ -8,7 +8,8 @@ Each step extends the `beam` hypotheses that are alive by every token and keeps 
 All candidates of a step have one length, so their scores rank as their log-probabilities do, and those are what is
 compared. A sentence stops when its best finished score exceeds log P(best alive) / lp(limit): log P only falls as a
 hypothesis grows and lp grows at most to the limit's, so no hypothesis alive can still overtake it. If n alternatives
-are wanted, the n-th best finished score must exceed that bound. Where nothing finished within the limit, the
+are wanted, the n-th best finished score must exceed that bound (`stop = "full"`: `beam` hypotheses must have finished,
+whatever they score, as in other toolkits; a departure). Where nothing finished within the limit, the
 hypotheses alive are given back.
 
 Width 1 is greedy: one candidate is kept, the most probable token, and the first end token ends the sentence.
@@ -139,6 +140,8 @@ class _Search:
     def _is_done(self) -> Tensor:
         best_alive_B = self.alive.log_probabilities_BK[:, 0]
         is_done_B = (self.alive.length >= self.request.limit_B) | (best_alive_B == -math.inf)
+        if self.request.stops_when_full and self.scores_BF.size(1) == self.beam:
+            return is_done_B | (self.scores_BF[:, -1] > -math.inf)
         wanted = self.request.alternatives
         if self.scores_BF.size(1) < wanted:
             return is_done_B

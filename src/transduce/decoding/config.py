@@ -4,7 +4,7 @@ The defaults are the paper's: beam 4, length penalty 0.6, at most input length +
 end token, in the source as in the output: a source of n pieces and its end gives at most n + 50 pieces and an end.
 """
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
@@ -25,6 +25,10 @@ class DecodingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     """
     maximum_length: PositiveInt | None = None
     """Longest output, its end token included, whatever the source's length; no such bound unless given. [tokens]"""
+    stop: Literal["certain", "full"] = "certain"
+    """When a sentence is done: `certain`, once no hypothesis alive can overtake the best finished ones, is the
+    authors' code's; `full`, once `beam` hypotheses have finished, is what other toolkits do: fewer steps. (6.1)
+    """
     alternatives: PositiveInt = 1
     """Hypotheses returned for each sentence, the best one included: at most `beam`, or any number of samples."""
     sample: bool = False

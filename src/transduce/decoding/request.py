@@ -27,6 +27,8 @@ class Request:
     """How many outputs of each sentence."""
     length_penalty: float
     """The α by which they are scored."""
+    stops_when_full: bool
+    """Whether a sentence is done once as many hypotheses have finished as are alive."""
     minimum_length: int
     """The fewest tokens of every output, its end token included."""
     limit_B: Tensor
@@ -54,6 +56,7 @@ class Request:
         return cls(
             alternatives=config.alternatives,
             length_penalty=config.length_penalty,
+            stops_when_full=config.stop == "full",
             minimum_length=config.minimum_length,
             limit_B=limit_B,
             prefix_BP=prefix_BP,

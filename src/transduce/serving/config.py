@@ -41,8 +41,8 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """Addresses of proxies whose X-Forwarded headers are believed."""
     threads: PositiveInt | None = None
     """Threads that the child computes with; all cores unless given."""
-    precision: Literal["float32", "bf16"] = "float32"
-    """What the child computes in."""
+    precision: Literal["auto", "int8", "bf16", "float32"] = "auto"
+    """What the child computes in; auto takes the fastest that the processor has."""
     memory_limit: PositiveInt | None = None
     """Once the child occupies more than this it is renewed: the next one takes over before it goes. [MB]"""
     load_seconds: PositiveFloat = 120.0

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from transduce.errors import TransduceError
+from transduce.model.cost import parameter_count
 from transduce.model_directory import find_model
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
@@ -54,12 +55,12 @@ def describe(translator: Translator) -> dict[str, Any]:
         "source": translator.languages.source,
         "target": translator.languages.target,
         "longest_sentence": translator.longest_sentence,
-        "parameters": sum(parameter.numel() for parameter in translator.networks[0].parameters()),
+        "parameters": parameter_count(model.description.architecture),
         "tokenizer": str(find_model(str(model.folder)) / "tokenizer.model"),
         "beam": translator.decoding.beam,
         "extra_length": translator.decoding.extra_length,
         "threads": translator.compute.threads,
-        "precision": translator.compute.precision,
+        "precision": translator.precision,
     }
 
 

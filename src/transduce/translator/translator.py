@@ -7,19 +7,20 @@ depend on what it is batched with.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import torch
 from pydantic import ValidationError
 
-from transduce.compute import Precision, settle
+from transduce.compute import settle
 from transduce.data.batch import pad_rows
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
+from transduce.engine import Int8Network, Precision, choose_precision
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.files import sha256_of_file
@@ -28,6 +29,7 @@ from transduce.inspection.pair import forced_pair, found_pair
 from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.recording import Stack
 from transduce.inspection.report import AttentionReport, inspect
+from transduce.model.transformer import Transformer
 from transduce.model_directory import WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.text.placeholders import Protected, missing, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
@@ -35,6 +37,7 @@ from transduce.text.tokenizer import EOS
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
 
+WantedPrecision = Precision | Literal["auto"]
 BATCH_TOKENS = 1024
 _LONGEST_UNLESS_KNOWN = 256
 # A sentence this many times longer than the model has seen is no sentence: it is refused, not cut into nonsense.
@@ -63,25 +66,33 @@ class Translator:
     """One model, or several as an ensemble, ready to translate."""
 
     def __init__(
-        self, models: Sequence[ModelDirectory], *, precision: Precision = "float32", threads: int | None = None
+        self, models: Sequence[ModelDirectory], *, precision: WantedPrecision = "auto", threads: int | None = None
     ) -> None:
         if not models:
             raise ModelError("Give at least one model to translate with.")
         fingerprints = {model.tokenizer.fingerprint for model in models}
         if len(fingerprints) > 1:
             raise ModelError("Models of an ensemble must share one tokenizer; these have different ones.")
-        self.models = tuple(models)
         self.tokenizer = models[0].tokenizer
-        self.compute = settle(threads=threads, precision=precision)
-        dtype = torch.bfloat16 if self.compute.precision == "bf16" else torch.float32
-        self.networks = [model.transformer().to(dtype) for model in models]
-        steppers: list[Stepwise[Any]] = [TransformerStepper(network) for network in self.networks]
+        self.compute = settle(threads=threads, precision="float32", device="cpu")
+        self.precision = choose_precision(precision, [model.description.architecture for model in models])
+        if self.precision == "int8":
+            steppers: list[Stepwise[Any]] = [Int8Network(m.parameters, m.description.architecture) for m in models]
+            self._weights = [model.read_again for model in models]
+            models = [replace(model, parameters={}) for model in models]  # the float32 weights can go
+        else:
+            self._weights = [partial(_same, model) for model in models]
+            steppers = [TransformerStepper(network) for network in self.networks]
+        self.models = tuple(models)
         self.stepper: Stepwise[Any] = steppers[0] if len(steppers) == 1 else Ensemble(steppers)
         self.decoding = self._decoding_of_the_model()
 
     @classmethod
-    def load(cls, *names: str | Path, precision: Precision = "float32", threads: int | None = None) -> "Translator":
-        """Load a model directory, a run or a bundled model by name; several become an ensemble."""
+    def load(cls, *names: str | Path, precision: WantedPrecision = "auto", threads: int | None = None) -> "Translator":
+        """Load a model directory, a run or a bundled model by name; several become an ensemble.
+
+        `precision` is int8, bf16 or float32; auto takes the fastest that this processor has.
+        """
         models = [load_model(find_model(str(name))) for name in names]
         return cls(models, precision=precision, threads=threads)
 
@@ -91,10 +102,16 @@ class Translator:
         return self.models[0].description.languages
 
     @cached_property
+    def networks(self) -> list[Transformer]:
+        """The networks themselves, for likelihoods and for looking inside: in bf16 if that translates, else float32."""
+        dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
+        return [weights().transformer().to(dtype) for weights in self._weights]
+
+    @cached_property
     def fingerprint(self) -> str:
         """A text that is equal for equal models, computed in the same precision."""
         weights = [sha256_of_file(model.folder / WEIGHTS) for model in self.models]
-        return " ".join([*weights, self.tokenizer.fingerprint, self.compute.precision])
+        return " ".join([*weights, self.tokenizer.fingerprint, self.precision])
 
     @property
     def longest_sentence(self) -> int:
@@ -189,7 +206,7 @@ class Translator:
 
     def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
         """Return how probable the model finds each pair's target, given its source, both taken as one sentence."""
-        assert len(self.networks) == 1, "likelihood is defined for one model"
+        assert len(self.models) == 1, "likelihood is defined for one model"
         encoded = encode_pairs(self.tokenizer, pairs)
         return [
             Likelihood(tuple(self.tokenizer.piece(token) for token in target), tuple(log_probabilities))
@@ -224,12 +241,12 @@ class Translator:
             self._refuse_to_inspect(source.ids, longest=self.longest_sentence)
             self._refuse_to_inspect(shown.ids, longest=self.longest_sentence + config.extra_length)
         return inspect(
-            self.models[0].transformer(),
+            self._weights[0]().transformer(),
             self.tokenizer,
             replace(source, language=self.languages.source),
             replace(shown, language=self.languages.target),
             translated=Translated(
-                precision=self.compute.precision,
+                precision=self.precision,
                 models=len(self.models),
                 is_forced=target is not None,
                 log_probabilities=stepped_log_probabilities(self.stepper, source.ids, shown.ids),
@@ -360,6 +377,10 @@ class Translator:
             missing=tuple(lost for protected, output in best for lost in missing(protected, output)),
             surplus=tuple(extra for protected, output in best for extra in surplus(protected, output)),
         )
+
+
+def _same(model: ModelDirectory) -> ModelDirectory:
+    return model
 
 
 def _with_all_alternatives(config: DecodingConfig) -> DecodingConfig:

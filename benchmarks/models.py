@@ -1,0 +1,150 @@
+"""Models of base size for benchmarks, made in minutes from a small trained one.
+
+    python benchmarks/models.py SOURCE DEST [--vocabulary 32000 --text FILE...] [--noise 0.002]
+
+A base model cannot be trained in minutes, and random weights never end a sentence. So a small model (pre-norm, heads 64
+wide) is widened: every dimension, head and hidden unit twice, what reads them halved, so that each layer's mean and
+variance, and the outputs, stay what they were. Layers are added that add nothing. Sinusoids of another width have other
+frequencies, so the small model's positions become a learned table. With `--noise` the twins are told apart a little, in
+pairs that cancel; train on (`transduce train --start-from DEST`) to let them become different.
+
+With `--vocabulary` a larger tokenizer is learned from `--text`, and each new piece begins as the mean of the pieces
+that it used to be.
+"""
+
+import argparse
+import gzip
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from transduce.model.config import ModelConfig
+from transduce.model.positional_encoding import sinusoidal_positions
+from transduce.model_directory import Description, ModelDirectory, empty_transformer, find_model, load_model, save_model
+from transduce.text.normalization import WORD_MARK
+from transduce.text.tokenizer import Tokenizer
+from transduce.text.vocabulary import FIRST_LEARNED
+
+POSITIONS = 1024
+
+
+def widened(model: ModelDirectory, *, layers: int = 6, noise: float = 0.0) -> tuple[ModelConfig, dict[str, Tensor]]:
+    """Return a network twice as wide with `layers` layers that computes what `model` does."""
+    old = model.description.architecture
+    assert (old.norm, old.tied, old.positions) == ("pre", "all", "sinusoidal"), "made for pre-norm, tied models"
+    config = old.model_copy(
+        update={
+            "layers": layers,
+            "d_model": 2 * old.d_model,
+            "d_ff": 2 * old.d_ff,
+            "heads": 2 * old.heads,
+            "positions": "learned",
+            "learned_positions": POSITIONS,
+        }
+    )
+    generator = torch.Generator().manual_seed(1)
+    parameters = {}
+    for name, empty in empty_transformer(config).named_parameters():
+        parameters[name] = _value(name, model.parameters, old, noise=noise, generator=generator)
+        assert parameters[name].shape == empty.shape, name
+    return config, parameters
+
+
+def _value(name: str, weights: object, old: ModelConfig, *, noise: float, generator: torch.Generator) -> Tensor:
+    assert isinstance(weights, dict)
+    if name.endswith("table_TD"):
+        return _twice(sinusoidal_positions(POSITIONS, old.d_model).float(), axis=1)
+    if name.startswith("embeddings."):  # twice as many summands, a factor √2 larger: both sides see what they saw
+        return _twice(weights[name], axis=1) / math.sqrt(2.0)
+    parts = name.split(".")
+    if parts[1] == "layers":
+        depth = old.encoder_depth if parts[0] == "encoder" else old.decoder_depth
+        number = int(parts[2])
+        is_added = number >= depth
+        name = ".".join([*parts[:2], str(number % depth), *parts[3:]])
+    else:
+        is_added = False
+    value = weights[name]
+    if parts[1] == "final_norm":
+        return _twice(value, axis=0) / (math.sqrt(2.0) if parts[0] == "decoder" else 1.0)
+    if value.dim() == 1:
+        return torch.zeros(2 * len(value)) if is_added and "W_2" in name else _twice(value, axis=0)
+    wide = _twice(value, axis=0)
+    difference = torch.randn(value.shape[0] * 2, value.shape[1], generator=generator) * noise
+    wide = torch.cat([wide / 2 + difference, wide / 2 - difference], dim=1)
+    return wide * (0.01 if is_added and ("W_O" in name or "W_2" in name) else 1.0)
+
+
+def _twice(tensor: Tensor, *, axis: int) -> Tensor:
+    return torch.cat([tensor, tensor], dim=axis)
+
+
+def with_vocabulary(model: ModelDirectory, tokenizer: Tokenizer) -> dict[str, Tensor]:
+    """Return the parameters for another tokenizer: a new piece's embedding is the mean of its old pieces'."""
+    old_VD = model.parameters["embeddings.source_VD"]
+    new_VD = old_VD[:1].expand(tokenizer.vocabulary_size, -1).clone()
+    new_VD[:FIRST_LEARNED] = old_VD[:FIRST_LEARNED]
+    for token in range(FIRST_LEARNED, tokenizer.vocabulary_size):
+        piece = tokenizer.piece(token)
+        ids = model.tokenizer.encode(piece.removeprefix(WORD_MARK))
+        # Inside a word the old tokenizer would not put a mark in front either.
+        ids = ids if piece.startswith(WORD_MARK) else _without_mark(model.tokenizer, ids)
+        new_VD[token] = old_VD[ids].mean(dim=0)
+    return {**model.parameters, "embeddings.source_VD": new_VD}
+
+
+def _without_mark(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    return [i for i in ids if tokenizer.piece(i) != WORD_MARK] or ids
+
+
+def learn_tokenizer(files: list[Path], size: int) -> Tokenizer:
+    """Learn a vocabulary from text files, packed or plain."""
+
+    def lines() -> Iterator[str]:
+        for file in files:
+            with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as opened:
+                yield from (line.rstrip("\n") for line in opened)
+
+    return Tokenizer.learn(lines(), vocabulary_size=size)
+
+
+def main() -> None:
+    """Read the command line, write the model directory."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source", help="a small trained model: directory, run, or bundled name")
+    parser.add_argument("destination", type=Path)
+    parser.add_argument("--vocabulary", type=int, help="learn a tokenizer of this size from --text")
+    parser.add_argument("--text", type=Path, nargs="+", default=[])
+    parser.add_argument("--noise", type=float, default=0.002)
+    parser.add_argument("--layers", type=int, default=6)
+    arguments = parser.parse_args()
+    model = load_model(find_model(arguments.source))
+    if arguments.vocabulary:
+        tokenizer = learn_tokenizer(arguments.text, arguments.vocabulary)
+        config = model.description.architecture.model_copy(update={"vocabulary_size": tokenizer.vocabulary_size})
+        parameters = with_vocabulary(model, tokenizer)
+    else:
+        tokenizer = model.tokenizer
+        config, parameters = widened(model, layers=arguments.layers, noise=arguments.noise)
+    save(model, arguments.destination, config, parameters, tokenizer=tokenizer)
+    print(f"wrote {arguments.destination}: {sum(p.numel() for p in parameters.values()):,} parameters")
+
+
+def save(
+    model: ModelDirectory, folder: Path, config: ModelConfig, parameters: dict[str, Tensor], *, tokenizer: Tokenizer
+) -> None:
+    """Write a model directory that tells where its weights come from."""
+    description = Description(
+        architecture=config,
+        languages=model.description.languages,
+        longest_sentence=model.description.longest_sentence,
+        training={"made_from": model.description.training, "how": "benchmarks/models.py"},
+    )
+    save_model(folder, description, parameters, tokenizer=tokenizer, card="Made by benchmarks/models.py.\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""What the int8 network computes with: instructions of our own where they can be had, else torch's kernels.
+
+Their products are equal bit for bit; what stands between the products is equal but for last bits of float32.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from transduce.compute import processor_flags
+from transduce.engine import plain_kernels
+from transduce.engine.products import FULL, Product, weight_limit
+
+
+class AnyProduct(Protocol):
+    """A packed matrix."""
+
+    @property
+    def offset(self) -> NDArray[np.float32]:
+        """What is added to its outputs, once they have their rows' scales."""
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Return the product of quantised rows, without their scales and the offset."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Products, what stands between them, and the largest weight with which the products are exact."""
+
+    name: str
+    kernels: ModuleType
+    product: Callable[..., AnyProduct]
+    limit: int
+
+
+def torch_backend() -> Backend | None:
+    """Return torch's kernels, or None where they have no exact int8 product."""
+    limit = weight_limit()
+    return None if limit is None else Backend("torch", plain_kernels, Product, limit)
+
+
+def fused_backend() -> Backend | None:
+    """Return what numba compiles, or None without numba or AVX-512 VNNI."""
+    # Asked for an instruction that the processor lacks, the compiler would end the process: ask the processor first.
+    if "avx512_vnni" not in processor_flags():
+        return None
+    try:
+        from transduce.engine import fused_kernels
+        from transduce.engine.vnni_products import VnniProduct
+    except ImportError:
+        return None
+    return Backend("numba", fused_kernels, VnniProduct, FULL)
+
+
+@cache
+def fastest_backend() -> Backend | None:
+    """Return the fastest there is, or None."""
+    return fused_backend() or torch_backend()

@@ -1,0 +1,137 @@
+"""The int8 network against the float32 one, and against itself: in company, reordered, with other kernels, anew."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from transduce.data.batch import pad_rows
+from transduce.decoding.config import DecodingConfig
+from transduce.decoding.search import search
+from transduce.decoding.stepwise import TransformerStepper
+from transduce.engine.backend import Backend, fused_backend, torch_backend
+from transduce.engine.int8_network import Int8Network
+from transduce.model import ModelConfig, Transformer
+
+BACKENDS = [backend for backend in (torch_backend(), fused_backend()) if backend is not None]
+pytestmark = pytest.mark.skipif(not BACKENDS, reason="there is no exact int8 product on this processor")
+SOURCES = [[5, 9, 31, 3], [7, 3], [40, 41, 42, 43, 44, 45, 46, 3], [11, 12, 3], [7, 8, 9, 10, 11, 12, 3]]
+
+
+def make(**options: Any) -> Transformer:  # noqa: ANN401
+    sizes = {"d_model": 48, "heads": 3, "d_ff": 80, "encoder_layers": 2, "decoder_layers": 3, "dropout": 0.0}
+    torch.manual_seed(1)
+    model = Transformer(ModelConfig.model_validate({"vocabulary_size": 97, **sizes, **options}))
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            torch.nn.init.normal_(parameter, mean=1.0, std=0.2)
+    return model.eval()
+
+
+def frozen(model: Transformer, backend: Backend) -> Int8Network:
+    return Int8Network(dict(model.named_parameters()), model.config, backend=backend)
+
+
+@torch.no_grad()
+def forced(stepper: Any, source_BS: Tensor, target_BT: Tensor) -> Tensor:  # noqa: ANN401
+    state = stepper.start(source_BS)
+    return torch.stack([stepper.step(state, target_BT[:, t : t + 1])[:, 0] for t in range(target_BT.size(1))], dim=1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"norm": "pre"},
+        {"tied": "none"},
+        {"tied": "decoder"},
+        {"attention_bias": True, "activation": "gelu", "norm": "pre"},
+        {"positions": "learned", "learned_positions": 60},
+        {"positions": "concatenated"},
+        {"positions": "none"},
+        {"scores": "unscaled"},
+        {"d_k": 5, "d_v": 5},
+    ],
+)
+def test_log_probabilities_are_near_those_of_float32(backend: Backend, options: dict[str, Any]) -> None:
+    model = make(**options)
+    target_BT = torch.randint(4, 97, (len(SOURCES), 40))
+    expected_BTV = forced(TransformerStepper(model), pad_rows(SOURCES), target_BT)
+    found_BTV = forced(frozen(model, backend), pad_rows(SOURCES), target_BT)
+    assert float((found_BTV - expected_BTV).std() / expected_BTV.std()) < 0.1
+    torch.testing.assert_close(found_BTV.logsumexp(dim=-1), torch.zeros(len(SOURCES), 40), atol=1e-5, rtol=0)
+
+
+def test_fused_and_plain_kernels_agree() -> None:
+    if len(BACKENDS) < 2:
+        pytest.skip("there is no numba here, or no AVX-512 VNNI")
+    for norm in ("pre", "post"):
+        model, target_BT = make(norm=norm), torch.randint(4, 97, (len(SOURCES), 9))
+        plain, fused = (forced(frozen(model, backend), pad_rows(SOURCES), target_BT) for backend in BACKENDS)
+        # A last bit may round a quantised value the other way; that is a 127th of its row's largest, and rare.
+        assert float((plain - fused).abs().median()) < 1e-2
+        assert float((plain - fused).abs().max()) < 0.3
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_a_sentence_does_not_depend_on_its_neighbours(backend: Backend) -> None:
+    network = frozen(make(norm="pre"), backend)
+    config = DecodingConfig(beam=3, extra_length=12)
+    together = search(network, pad_rows(SOURCES), config)
+    for source, found in zip(SOURCES, together, strict=True):
+        alone = search(network, pad_rows([source]), config)[0]
+        assert [h.tokens for h in alone] == [h.tokens for h in found]
+        if backend.name == "numba":  # bit for bit; torch's sums may differ in their last one
+            assert alone == found
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_beams_that_are_reordered_and_sentences_that_leave_take_their_past_along(backend: Backend) -> None:
+    network = frozen(make(), backend)
+    source_BS = pad_rows(SOURCES[:3])
+    state = network.start(source_BS)
+    network.step(state, torch.full((3, 1), 2))
+    state = network.select(state, torch.tensor([0, 1, 2]), torch.zeros(3, 2, dtype=torch.int64))
+    network.step(state, torch.tensor([[10, 20], [30, 40], [50, 60]]))
+    # Sentence 0 leaves; sentence 2 goes on with its second beam twice, sentence 1 with both, exchanged.
+    state = network.select(state, torch.tensor([2, 1]), torch.tensor([[1, 1], [1, 0]]))
+    found_BWV = network.step(state, torch.tensor([[70, 71], [72, 73]]))
+    for place, (sentence, path) in enumerate([(2, [2, 60, 70]), (2, [2, 60, 71]), (1, [2, 40, 72]), (1, [2, 30, 73])]):
+        alone_TV = forced(network, pad_rows([SOURCES[sentence]]), torch.tensor([path]))[0]
+        torch.testing.assert_close(found_BWV.flatten(end_dim=1)[place], alone_TV[-1], atol=1e-4, rtol=1e-4)
+
+
+def test_it_does_not_keep_a_network_that_is_changed_afterwards() -> None:
+    model = make()
+    network = frozen(model, BACKENDS[-1])
+    before = forced(network, pad_rows(SOURCES), torch.full((5, 2), 9))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    assert torch.equal(before, forced(network, pad_rows(SOURCES), torch.full((5, 2), 9)))
+
+
+@pytest.mark.slow
+def test_a_new_process_gives_the_same_bits() -> None:
+    root = Path(__file__).resolve().parents[2]
+    program = (
+        "import sys; sys.path[:0] = ['tests/engine']\n"
+        "import hashlib, torch\n"
+        "from test_int8_network import SOURCES, forced, frozen, make, BACKENDS, pad_rows\n"
+        "found = forced(frozen(make(), BACKENDS[-1]), pad_rows(SOURCES), torch.full((5, 4), 9))\n"
+        "print(hashlib.sha256(found.numpy().tobytes()).hexdigest())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, check=True
+        ).stdout
+        for _ in range(2)
+    }
+    assert len(hashes) == 1
