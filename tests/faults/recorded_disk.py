@@ -200,6 +200,8 @@ class PowerCut:
         self.is_ordered = chance.random() < 0.5
         self.last = chance.randint(0, changes)
         self.share = chance.choice((0.0, 0.2, 0.5, 0.8, 1.0))
+        # One damaged file among many is harder to notice than a hundred.
+        self.damaged = chance.choice((0.03, 0.3, 1.0))
 
     def names(self, folder: Folder) -> dict[str, "Data | Folder"]:
         """Return the names that a folder is left with."""
@@ -213,11 +215,11 @@ class PowerCut:
         """Return what is left of a file."""
         if not file.since:
             return file.safe
-        match self.chance.choice(("safe", "all", "torn", "zeros", "some")):
+        if self.chance.random() > self.damaged:
+            return file.now()
+        match self.chance.choice(("safe", "torn", "zeros", "some")):
             case "safe":
                 return file.safe
-            case "all":
-                return file.now()
             case "some":
                 return file.now([change for change in file.since if self.chance.random() < 0.5])
             case kind:
