@@ -53,7 +53,7 @@ class Blackouts:
         """Cut the power after `count` calls, in the way that `trial` decides; go on with what is left, and compare."""
         place = self.folder / "left"
         disk = self.replayed(count)
-        cut = PowerCut(random.Random(trial), changes=disk.changes)
+        cut = PowerCut(random.Random(trial), disk)
         lay_down(disk.top, place, names=cut.names, content=cut.content)
         work = lambda: small_run.train(self.corpus, place)  # noqa: E731
         code = small_run.ended(small_run.forked(work, complaints=self.complaints))

@@ -192,16 +192,27 @@ def _rename(names: dict[str, "Data | Folder"], changes: dict[str, "Data | Folder
             names[name] = node
 
 
+def _unsafe(folder: Folder) -> Iterator[Data]:
+    """Yield the files that were written to since they were flushed."""
+    for node in folder.now.values():
+        if isinstance(node, Folder):
+            yield from _unsafe(node)
+        elif node.since:
+            yield node
+
+
 class PowerCut:
     """One way in which a power cut may strike: what is kept of whatever was not flushed yet."""
 
-    def __init__(self, chance: random.Random, *, changes: int) -> None:
+    def __init__(self, chance: random.Random, disk: Disk) -> None:
         self.chance = chance
         self.is_ordered = chance.random() < 0.5
-        self.last = chance.randint(0, changes)
+        self.last = chance.randint(0, disk.changes)
         self.share = chance.choice((0.0, 0.2, 0.5, 0.8, 1.0))
+        unsafe = list(_unsafe(disk.top))
         # One damaged file among many is harder to notice than a hundred.
-        self.damaged = chance.choice((0.03, 0.3, 1.0))
+        damaged = unsafe if chance.random() < 0.5 or not unsafe else [chance.choice(unsafe)]
+        self.damaged = {id(file) for file in damaged}
 
     def names(self, folder: Folder) -> dict[str, "Data | Folder"]:
         """Return the names that a folder is left with."""
@@ -215,11 +226,13 @@ class PowerCut:
         """Return what is left of a file."""
         if not file.since:
             return file.safe
-        if self.chance.random() > self.damaged:
+        if id(file) not in self.damaged:
             return file.now()
-        match self.chance.choice(("safe", "torn", "zeros", "some")):
+        match self.chance.choice(("safe", "all", "torn", "zeros", "some")):
             case "safe":
                 return file.safe
+            case "all":
+                return file.now()
             case "some":
                 return file.now([change for change in file.since if self.chance.random() < 0.5])
             case kind:

@@ -15,7 +15,7 @@ def left(*operations: Operation, cuts: int = 300) -> set[tuple[tuple[str, bytes]
         disk = Disk(ROOT)
         for operation in operations:
             disk.apply(operation)
-        cut = PowerCut(random.Random(seed), changes=disk.changes)
+        cut = PowerCut(random.Random(seed), disk)
         names = cut.names(disk.top)
         found.add(tuple(sorted((name, cut.content(node)) for name, node in names.items() if isinstance(node, Data))))
     return found
