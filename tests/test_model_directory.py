@@ -213,10 +213,13 @@ def test_a_lying_header_takes_no_memory(tmp_path: Path, network: Transformer, to
             load_model(folder)
 
 
-def test_sizes_beyond_all_memory_are_refused(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+@pytest.mark.parametrize("factor", [1 << 40, 1 << 80])
+def test_sizes_beyond_all_memory_are_refused(
+    tmp_path: Path, network: Transformer, tokenizer: Tokenizer, factor: int
+) -> None:
     folder = saved(tmp_path / "model", network, tokenizer)
     content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    content["architecture"]["d_model"] *= 1 << 40
+    content["architecture"]["d_model"] *= factor
     (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
     write_manifest(folder)
     with pytest.raises(ModelError, match=r"config.json is damaged: no network has the sizes that it names"):

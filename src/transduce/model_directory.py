@@ -255,7 +255,7 @@ def _load_weights(path: Path, description: Description) -> dict[str, Tensor]:
         raise ModelError(f"{path} holds {len(header)} tensors, too few for the layers that {CONFIG} names.")
     try:
         expected = {name: list(p.shape) for name, p in empty_transformer(config).named_parameters()}
-    except (RuntimeError, OverflowError):
+    except (RuntimeError, OverflowError, TypeError, ValueError):  # each is torch's, for another kind of too large
         raise ModelError(f"{path.parent / CONFIG} is damaged: no network has the sizes that it names.") from None
     if description.weights == "int8":
         expected |= {f"{name}.scale": shape[:1] for name, shape in expected.items() if len(shape) > 1}
