@@ -1,6 +1,6 @@
 """What the server bears: loopback only, bounded.
 
-    python benchmarks/serving.py MODEL [--brief] [--only throughput,overload,soak,kills,fuzz] [--threads N]
+    python benchmarks/serving.py MODEL [--brief] [--only throughput,overload,kills,fuzz] [--soak] [--threads N]
 
 - throughput: requests a second and p50/p99 against the number of clients, with batching across requests and without
 - soak: 64 clients at 80 % of capacity for 10 minutes, then 100,000 requests while the memory of both processes is read
@@ -9,7 +9,8 @@
 - fuzz: 10,000 requests made up from our own OpenAPI (schemathesis); no 5xx that it does not document
 
 Run it on a quiet machine: load generator and server share its cores. --brief divides everything by about fifty; it
-tries the program, its figures mean little. Writes results/serving.json next to this file.
+tries the program, its figures mean little. --soak is the long one, a quarter of an hour and more, alone. Writes
+results/serving.json and serving.md next to this file; sections that were not measured again stay there.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from typing import Any
 
 import httpx
 from http_client import Connection, Tally
+from serving_report import as_markdown
 
 HERE = Path(__file__).parent
 SENTENCES = (
@@ -42,7 +44,7 @@ SENTENCES = (
     "It rains.",
     "Children play football in the park behind the school, and nobody watches them.",
 )
-SECTIONS = ("throughput", "soak", "overload", "kills", "fuzz")
+SECTIONS = ("throughput", "overload", "kills", "fuzz")
 
 
 @dataclass
@@ -197,6 +199,7 @@ def measure_soak(model: str, scale: Scale, threads: int) -> dict[str, Any]:
     return {
         "capacity_per_second": round(capacity, 1),
         "statuses_at_80_percent": steady.statuses(),
+        "seconds": scale.soak_seconds,
         "unanswered": steady.unanswered,
         "p99_ms_at_80_percent": steady.percentile(200, 99),
         "requests": scale.soak_requests,
@@ -218,7 +221,9 @@ def measure_overload(model: str, scale: Scale, threads: int) -> dict[str, Any]:
     """Return what is answered, and how fast the rest is refused, at four times capacity."""
     with server(model, threads=threads, queue_limit=128) as running:
         capacity = capacity_of(running, scale)
+        before = processor_seconds(running)
         tally, seconds = asyncio.run(load(running, clients=512, rate=4 * capacity, is_over=for_seconds(scale.seconds)))
+        used = {name: round((own - before[name]) / seconds, 2) for name, own in processor_seconds(running).items()}
         refusals = sorted(one["seconds"] for one in running.events("request") if one["status"] == 429)
     return {
         "capacity_per_second": round(capacity, 1),
@@ -229,7 +234,18 @@ def measure_overload(model: str, scale: Scale, threads: int) -> dict[str, Any]:
         "refusal_p99_ms_inside_the_server": round(1000 * refusals[int(0.99 * len(refusals))], 1) if refusals else None,
         "statuses": tally.statuses(),
         "unanswered": tally.unanswered,
+        "cores_used": used,
     }
+
+
+def processor_seconds(running: Server) -> dict[str, float]:
+    """Return what the server, its child and this program have used of the processor (Linux alone tells)."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    found = {"clients": time.process_time()}
+    for name, process in (("server", running.process.pid), ("child", running.child())):
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        found[name] = (int(fields[11]) + int(fields[12])) / ticks
+    return found
 
 
 def measure_kills(model: str, scale: Scale, threads: int) -> dict[str, Any]:
@@ -339,23 +355,29 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--only", default=",".join(SECTIONS))
+    parser.add_argument("--soak", action="store_true", help="the long run alone")
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     brief = Scale(clients=(1, 8), seconds=2.0, soak_seconds=4.0, soak_requests=400, kills=1, fuzz=120)
     scale = brief if asked.brief else Scale()
-    found: dict[str, Any] = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start",
-        "model": Path(asked.model).name,
-        "threads": asked.threads,
-        "is_brief": asked.brief,
-    }
-    for name in asked.only.split(","):
-        found[name] = globals()[f"measure_{name}"](asked.model, scale, asked.threads)
-        print(json.dumps({name: found[name]}, indent=1), flush=True)
     results = HERE / "results"
     results.mkdir(exist_ok=True)
-    (results / "serving.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    path = results / "serving.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for name in ["soak"] if asked.soak else asked.only.split(","):
+        machine = f"{platform.machine()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the start"
+        figures = globals()[f"measure_{name}"](asked.model, scale, asked.threads)
+        print(json.dumps({name: figures}, indent=1), flush=True)
+        found[name] = {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "machine": machine,
+            "model": Path(asked.model).name,
+            "threads": asked.threads,
+            "is_brief": asked.brief,
+            "figures": figures,
+        }
+        path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        (results / "serving.md").write_text(as_markdown(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

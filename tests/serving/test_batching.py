@@ -88,3 +88,19 @@ def test_the_queue_is_bounded() -> None:
     waiting.add(unit())
     assert waiting.has_room_for(2)
     assert not waiting.has_room_for(3)
+
+
+def test_waiting_tokens_are_those_of_whoever_waits() -> None:
+    waiting = WaitingUnits(most_units=100, budget=20)
+    for number in range(12):
+        waiting.add(unit(tokens=3 + number % 5, is_probe=number == 4, deadline=1.0 if number == 7 else 99.0))
+    while len(waiting):
+        assert waiting.tokens == sum(own.tokens for own in waiting)
+        chosen, _ = waiting.next_round(2.0)
+        if chosen[0].deaths == 0 and len(chosen) > 1:
+            chosen[0].deaths = 1
+            waiting.put_back(chosen[:1])
+    assert waiting.tokens == 0
+    waiting.add(unit())
+    waiting.empty()
+    assert waiting.tokens == 0

@@ -1,10 +1,13 @@
 """A server's year in one test each: options, proxies, rotation, replacement, deaths, the end."""
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -185,3 +188,26 @@ def test_what_the_operator_can_cure_is_one_line(arguments: list[str], fault: str
     assert result.returncode == 2
     assert fault in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_where_the_queue_is_full_nobody_waits_for_a_body(run_server: Any, model: Path, tmp_path: Path) -> None:  # noqa: ANN401
+    """A refusal costs next to nothing: it comes before the body does, and readiness stays."""
+    options = ("--queue-limit", "1", "--batch-tokens", "1", "--alternative-limit", "64")
+    with run_server(tmp_path / "log", model, *options) as server, server.client() as client:
+        body = {"text": ["a cat sleeps here. " * 30] * 8, "alternatives": 64, "beam": 64}
+        flood = threading.Thread(target=lambda: client.post("/v1/translate", json=body))
+        flood.start()
+        host, _, port = server.address.removeprefix("http://").partition(":")
+        head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n"
+        answer = b""
+        end = time.monotonic() + 30
+        while b" 429 " not in answer and flood.is_alive() and time.monotonic() < end:
+            with socket.create_connection((host, int(port)), timeout=0.5) as connection:
+                connection.sendall(head.encode())
+                with contextlib.suppress(TimeoutError):
+                    answer = connection.recv(4096)
+        assert b" 429 " in answer
+        assert b"retry-after: " in answer.lower()
+        with server.client() as other:
+            assert other.get("/health/ready").status_code == 200
+        flood.join(60)

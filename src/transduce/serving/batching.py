@@ -51,6 +51,8 @@ class WaitingUnits:
         self.budget = budget
         self._clients: deque[Unit] = deque()
         self._probes: deque[Unit] = deque()
+        self.tokens = 0
+        """How many tokens wait; kept, since everybody who comes asks for it."""
 
     def __len__(self) -> int:
         return len(self._clients) + len(self._probes)
@@ -59,11 +61,6 @@ class WaitingUnits:
         yield from self._probes
         yield from self._clients
 
-    @property
-    def tokens(self) -> int:
-        """How many tokens wait."""
-        return sum(unit.tokens for unit in self)
-
     def has_room_for(self, count: int) -> bool:
         """Tell whether a request of `count` units fits; a lone large one always does where nothing waits."""
         return not self._clients or len(self._clients) + count <= self.most_units
@@ -71,14 +68,21 @@ class WaitingUnits:
     def add(self, unit: Unit) -> None:
         """Put a unit at the end of its queue."""
         (self._probes if unit.is_probe else self._clients).append(unit)
+        self.tokens += unit.tokens
 
     def put_back(self, units: list[Unit]) -> None:
         """Put units of a round that was lost back at the front."""
         for unit in reversed(units):
             (self._probes if unit.is_probe else self._clients).appendleft(unit)
+            self.tokens += unit.tokens
 
     def next_round(self, now: float) -> tuple[list[Unit], list[Unit]]:
         """Take the next round and, apart from it, the units that nobody waits for any more."""
+        chosen, gone = self._next_round(now)
+        self.tokens -= sum(unit.tokens for unit in (*chosen, *gone))
+        return chosen, gone
+
+    def _next_round(self, now: float) -> tuple[list[Unit], list[Unit]]:
         gone = [unit for unit in self if not unit.is_wanted(now)]
         self._probes = deque(unit for unit in self._probes if unit.is_wanted(now))
         self._clients = deque(unit for unit in self._clients if unit.is_wanted(now))
@@ -106,4 +110,5 @@ class WaitingUnits:
         units = list(self)
         self._probes.clear()
         self._clients.clear()
+        self.tokens = 0
         return units

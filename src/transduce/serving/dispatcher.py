@@ -25,6 +25,7 @@ from transduce.serving.refusal import Refusal
 from transduce.text.tokenizer import Tokenizer
 
 _LONGEST_PAUSE = 30.0
+_ANSWERED_AT_ONCE = 8
 _DEATHS_ALLOWED = 1
 _SECONDS_BETWEEN_RENEWALS = 60.0
 
@@ -49,6 +50,7 @@ class Dispatcher:
         self._metrics = metrics
         self._waiting = WaitingUnits(most_units=config.queue_limit, budget=config.batch_tokens)
         self._running: list[Unit] = []
+        self._answering: list[Unit] = []
         self._wake = asyncio.Event()
         self._child: Child | None = None
         self._successor: Child | None = None
@@ -139,9 +141,9 @@ class Dispatcher:
         self._is_stopping = True
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        while (self._running or len(self._waiting)) and loop.time() < end:
+        while (self._running or self._answering or len(self._waiting)) and loop.time() < end:
             await asyncio.sleep(0.02)
-        for unit in [*self._running, *self._waiting.empty()]:
+        for unit in [*self._running, *self._answering, *self._waiting.empty()]:
             _refuse(unit, "The server stops.", retry_after=5)
         tasks = [task for task in (self._loop_task, *self._tasks) if task is not None]
         for task in tasks:
@@ -157,11 +159,13 @@ class Dispatcher:
             raise Refusal(503, "The server stops.", retry_after=5)
         if self._cannot_load:
             raise Refusal(503, "The model cannot be loaded at the moment.", retry_after=10)
-        if is_probe:
-            return
-        # Who could not be answered in time is told so at once, and no work is wasted on them.
+        if not is_probe:
+            self.refuse_if_full(len(works))
+
+    def refuse_if_full(self, count: int = 1) -> None:
+        """Refuse whoever would not fit, or could not be answered in time, at once: no work is wasted on them."""
         is_hopeless = len(self._waiting) > 0 and self._seconds_to_wait() > self._config.request_seconds
-        if not self._waiting.has_room_for(len(works)) or is_hopeless:
+        if not self._waiting.has_room_for(count) or is_hopeless:
             raise Refusal(429, "Slowdown: too many requests wait already.", retry_after=self._seconds_to_wait())
 
     def _seconds_to_wait(self) -> int:
@@ -213,10 +217,18 @@ class Dispatcher:
         finally:
             self._running = []
         self._measure(units, loop.time() - began, is_crowded=is_crowded)
-        for unit, result in zip(units, results, strict=True):
-            if not unit.future.done():
-                unit.future.set_result(result)
+        self._answering += units
+        self._keep(self._answer(list(zip(units, results, strict=True))))
         self._renew_if_large()
+
+    async def _answer(self, answers: Sequence[tuple[Unit, dict[str, Any]]]) -> None:
+        """Answer a round a few at a time, so that who comes meanwhile does not wait behind all of it."""
+        for start in range(0, len(answers), _ANSWERED_AT_ONCE):
+            for unit, result in answers[start : start + _ANSWERED_AT_ONCE]:
+                self._answering.remove(unit)
+                if not unit.future.done():
+                    unit.future.set_result(result)
+            await asyncio.sleep(0)
 
     async def _lose_child(self, units: list[Unit], fault: Exception) -> None:
         assert self._child is not None

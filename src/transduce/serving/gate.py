@@ -1,8 +1,9 @@
 """The gate: what every request passes before any route sees it, and every answer on its way out.
 
 In this order: the name under which we are addressed (so that no foreign page can rebind its own name to us), the
-origin of a browser's page, the size of the body and the time it takes to arrive, and the key. A route that is not
-listed as public needs a key. Whatever goes wrong inside becomes `{"error": …}` without a trace of the code.
+origin of a browser's page, whether there is room in the queue, the size of the body and the time it takes to arrive,
+and the key. A route that is not listed as public needs a key. Whatever goes wrong inside becomes `{"error": …}`
+without a trace of the code.
 """
 
 import asyncio
@@ -26,6 +27,11 @@ from transduce.serving.service import Service
 LIBRETRANSLATE_ROUTES = frozenset(
     {"/translate", "/translate_file", "/detect", "/languages", "/frontend/settings", "/health"}
 )
+QUEUED_ROUTES = frozenset(
+    {"/translate", "/translate_file", "/v1/translate", "/v1/likelihood", "/v1/attention", "/v1/attention/numbers"}
+    | {"/v1/attention/page"}
+)
+"""What the child has to work for."""
 DOWNLOADS = "/download_file/"
 PUBLIC_ROUTES = frozenset(
     {
@@ -100,6 +106,9 @@ class Gate:
             )
         if self._service.is_stopping:
             raise Refusal(503, "The server stops.", retry_after=5)
+        if scope["method"] == "POST" and route_path(scope) in QUEUED_ROUTES:
+            # Before its body is read or its key looked at: under overload a refusal must cost next to nothing.
+            self._service.dispatcher.refuse_if_full()
         body = await self._read_body(headers, receive)
         passage.received = len(body)
         is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers

@@ -47,6 +47,7 @@ async def _serve(config: ServingConfig, announce: Callable[[str], None]) -> None
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=int(config.stop_seconds) + 1,
         backlog=_BACKLOG,
+        http="h11",  # not what happens to be installed: the faster parser that uvicorn knows takes headers of any size
         ws="none",
     )
     server = _Server(settings)
