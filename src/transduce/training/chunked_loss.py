@@ -173,8 +173,11 @@ class LossWork:
         assert self.hidden_gradient_PND is not None
         assert self.matrix_gradient_VD is not None
         share = 1.0 / self.hidden_PND.size(0)
-        extra = gradient_CV.new_full((label_C.numel(), 1), self.weights.other - self.weights.true)
-        rounded_CV = gradient_CV.scatter_add_(-1, label_C[:, None], extra).to(self.product_VD.dtype)
+        # One number in each row: torch's scatter_add_ would copy all of them first.
+        place_C = torch.arange(label_C.numel(), device=label_C.device) * gradient_CV.size(1) + label_C
+        extra_C = gradient_CV.new_full((label_C.numel(),), self.weights.other - self.weights.true)
+        gradient_CV.view(-1).index_add_(0, place_C, extra_C)
+        rounded_CV = gradient_CV.to(self.product_VD.dtype)
         hidden_gradient_CD = (rounded_CV @ self.product_VD).to(self.dtype) - self.weights.other * self.matrix_sum_D
         self.hidden_gradient_PND[index, rows_C] = (share * hidden_gradient_CD).to(self.hidden_PND.dtype)
         product_CD = hidden_CD.to(self.product_VD.dtype)
