@@ -5,7 +5,7 @@ a processor is fast at, and every gradient is written beside its equation:
 
     pieces              what is saved against the derived gradient
     packing.py          tokens alone are computed, in one long row of tokens; padding exists inside attention only
-    linear.py           weights are rounded to bf16 once a step; a bias and a ReLU ride on the product
+    linear.py           weights are rounded and laid out once a step; a bias and a ReLU ride on the product
     dropout.py          one random word decides four numbers
     attention.py        one gather makes the heads of queries, keys and values; weights are kept in bf16
     residual.py         dropout, sum and norm in two passes over bf16

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from transduce.backpropagation.dropout import Kept, KeyedDropout
 from transduce.backpropagation.linear import Linear
-from transduce.backpropagation.packing import Packing
+from transduce.backpropagation.packing import Packing, Visibility
 from transduce.backpropagation.pullback import Pullback
 from transduce.model.attention import MultiHeadAttention
 
@@ -32,15 +32,19 @@ class SelfAttention:
         self.heads = _Heads(module)
         self.linears = (self.inputs, self.output)
 
-    def forward(self, x_ND: Tensor, side: Packing, *, hidden: Tensor, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
+    def forward(
+        self, x_ND: Tensor, side: Packing, *, visibility: Visibility, dropout: KeyedDropout
+    ) -> tuple[Tensor, Pullback]:
         """Return what each token gathers from its own side, shape (N, D), and the way back."""
-        by_head = side.to_heads(_projected(self.inputs, x_ND, side), parts=3)
-        mixed, pull_heads = self.heads.attend(by_head[0], by_head[1], by_head[2], hidden=hidden, dropout=dropout)
+        by_head = side.to_heads(self.inputs.forward(x_ND), parts=3)
+        mixed, pull_heads = self.heads.attend(
+            by_head[0], by_head[1], by_head[2], visibility=visibility, dropout=dropout
+        )
         mixed_NA = side.from_heads(mixed[None])
 
         def pull(gradient_ND: Tensor) -> Tensor:
             gradient = torch.empty_like(by_head)
-            mixed_gradient = _pulled_to_heads(self.output, gradient_ND, mixed_NA, side)
+            mixed_gradient = side.to_heads(self.output.backward(gradient_ND, mixed_NA), parts=1)[0]
             pull_heads(mixed_gradient, gradient[0], gradient[1], gradient[2])
             return self.inputs.backward(side.from_heads(gradient), x_ND)
 
@@ -62,16 +66,16 @@ class CrossAttention:
     ) -> tuple[Tensor, Pullback]:
         """Return what each target token gathers from the memory, and the way back, which fills memory.gradient_ND."""
         source = memory.side
-        query = target.to_heads(_projected(self.queries, x_ND, target), parts=1)
-        key_value = source.to_heads(_projected(self.memory, memory.values_ND, source), parts=2)
+        query = target.to_heads(self.queries.forward(x_ND), parts=1)
+        key_value = source.to_heads(self.memory.forward(memory.values_ND), parts=2)
         mixed, pull_heads = self.heads.attend(
-            query[0], key_value[0], key_value[1], hidden=memory.hidden, dropout=dropout
+            query[0], key_value[0], key_value[1], visibility=memory.visibility, dropout=dropout
         )
         mixed_NA = target.from_heads(mixed[None])
 
         def pull(gradient_ND: Tensor) -> Tensor:
             query_gradient, memory_gradient = torch.empty_like(query), torch.empty_like(key_value)
-            mixed_gradient = _pulled_to_heads(self.output, gradient_ND, mixed_NA, target)
+            mixed_gradient = target.to_heads(self.output.backward(gradient_ND, mixed_NA), parts=1)[0]
             pull_heads(mixed_gradient, query_gradient[0], memory_gradient[0], memory_gradient[1])
             memory.add(self.memory.backward(source.from_heads(memory_gradient), memory.values_ND))
             return self.queries.backward(target.from_heads(query_gradient), x_ND)
@@ -82,8 +86,8 @@ class CrossAttention:
 class Memory:
     """The encoder's output, which every decoder layer reads, and its gradient, to which every layer adds."""
 
-    def __init__(self, values_ND: Tensor, side: Packing, *, hidden: Tensor) -> None:
-        self.values_ND, self.side, self.hidden = values_ND, side, hidden
+    def __init__(self, values_ND: Tensor, side: Packing, *, visibility: Visibility) -> None:
+        self.values_ND, self.side, self.visibility = values_ND, side, visibility
         self.gradient_ND: Tensor | None = None
 
     def add(self, gradient_ND: Tensor) -> None:
@@ -99,12 +103,12 @@ class _Heads:
         self.dropout = module.dropout
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, *, hidden: Tensor, dropout: KeyedDropout
+        self, query: Tensor, key: Tensor, value: Tensor, *, visibility: Visibility, dropout: KeyedDropout
     ) -> tuple[Tensor, HeadsPullback]:
         """Return A V and the way back; all tensors are (B·H, length, width)."""
-        scores = torch.baddbmm(hidden, query, key.mT, alpha=self.scale)
+        scores = torch.baddbmm(visibility.hidden, query, key.mT, alpha=self.scale)
         exact = torch.promote_types(scores.dtype, torch.float32)
-        weights = scores.softmax(dim=-1, dtype=exact).to(scores.dtype)
+        weights = scores.softmax(dim=-1, dtype=exact).mul_(visibility.is_query).to(scores.dtype)
         kept: Kept | None = dropout.keep(weights, probability=self.dropout)
         used = weights if kept is None else kept.times(weights)
 
@@ -119,20 +123,3 @@ class _Heads:
             torch.bmm(scores_gradient.mT, query, out=to_key)
 
         return used @ value, pull
-
-
-def _projected(linear: Linear, x_ND: Tensor, side: Packing) -> Tensor:
-    outputs = side.with_spare_row(linear.weight_OI.size(0), like=x_ND)
-    if linear.bias_O is None:
-        torch.mm(x_ND, linear.weight_OI.T, out=outputs[:-1])
-    else:
-        torch.addmm(linear.bias_O, x_ND, linear.weight_OI.T, out=outputs[:-1])
-    return outputs
-
-
-def _pulled_to_heads(output: Linear, gradient_ND: Tensor, mixed_NA: Tensor, side: Packing) -> Tensor:
-    # Padding must give a gradient of zero: it stood in for queries that are not there.
-    output.add_gradients(gradient_ND, mixed_NA)
-    mixed_gradient = side.with_spare_row(mixed_NA.size(1), like=gradient_ND)
-    torch.mm(gradient_ND, output.weight_OI, out=mixed_gradient[:-1])
-    return side.to_heads(mixed_gradient, parts=1)[0]

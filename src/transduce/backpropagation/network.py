@@ -16,7 +16,7 @@ from transduce.backpropagation.dropout import KeyedDropout
 from transduce.backpropagation.embedding import Embedder, LastPullback
 from transduce.backpropagation.feed_forward import HandwrittenFeedForward
 from transduce.backpropagation.linear import Linear
-from transduce.backpropagation.packing import Packing, hidden_future, hidden_keys
+from transduce.backpropagation.packing import Packing, Visibility, past_visible, tokens_visible
 from transduce.backpropagation.pullback import Pullback
 from transduce.backpropagation.residual import HandwrittenResidual, Norm
 from transduce.model.config import ModelConfig
@@ -43,9 +43,9 @@ class _EncoderLayer:
         self.linears = (*self.attention.linears, *self.feed_forward.linears)
 
     def forward(
-        self, x_ND: Tensor, side: Packing, *, hidden: Tensor, dropout: KeyedDropout
+        self, x_ND: Tensor, side: Packing, *, visibility: Visibility, dropout: KeyedDropout
     ) -> tuple[Tensor, list[Pullback]]:
-        attend = partial(self.attention.forward, side=side, hidden=hidden, dropout=dropout)
+        attend = partial(self.attention.forward, side=side, visibility=visibility, dropout=dropout)
         x_ND, pull_attention = self.attention_frame.forward(x_ND, attend, dropout=dropout)
         transform = partial(self.feed_forward.forward, dropout=dropout)
         x_ND, pull_feed_forward = self.feed_forward_frame.forward(x_ND, transform, dropout=dropout)
@@ -63,9 +63,9 @@ class _DecoderLayer:
         self.linears = (*self.attention.linears, *self.cross_attention.linears, *self.feed_forward.linears)
 
     def forward(
-        self, x_ND: Tensor, memory: Memory, side: Packing, *, hidden: Tensor, dropout: KeyedDropout
+        self, x_ND: Tensor, memory: Memory, side: Packing, *, visibility: Visibility, dropout: KeyedDropout
     ) -> tuple[Tensor, list[Pullback]]:
-        attend = partial(self.attention.forward, side=side, hidden=hidden, dropout=dropout)
+        attend = partial(self.attention.forward, side=side, visibility=visibility, dropout=dropout)
         x_ND, pull_attention = self.attention_frame.forward(x_ND, attend, dropout=dropout)
         look = partial(self.cross_attention.forward, memory=memory, target=side, dropout=dropout)
         x_ND, pull_cross = self.cross_attention_frame.forward(x_ND, look, dropout=dropout)
@@ -116,7 +116,7 @@ class HandwrittenNetwork:
         """Run the network on a padded batch; `target_BT` are labels."""
         source, target = (Packing(tokens != 0, heads=self.heads) for tokens in (source_BS, target_BT))
         memory_ND, pull_encoder = self._encode(source_BS[source_BS != 0], source, dropout)
-        memory = Memory(memory_ND, source, hidden=hidden_keys(target, source, dtype=self.dtype))
+        memory = Memory(memory_ND, source, visibility=tokens_visible(target, source, dtype=self.dtype))
         inputs_N = offset_by_one(target_BT)[target_BT != 0]
         hidden_ND, pull_decoder = self._decode(inputs_N, memory, target, dropout)
 
@@ -129,11 +129,11 @@ class HandwrittenNetwork:
         return Pass(hidden_ND, backward)
 
     def _encode(self, tokens_N: Tensor, side: Packing, dropout: KeyedDropout) -> tuple[Tensor, LastPullback]:
-        hidden = hidden_keys(side, side, dtype=self.dtype)
+        visibility = tokens_visible(side, side, dtype=self.dtype)
         x_ND, pull_embedding = self.source.forward(tokens_N, side, dropout=dropout)
         pulls: list[Pullback] = []
         for layer in self.encoder:
-            x_ND, pulls_layer = layer.forward(x_ND, side, hidden=hidden, dropout=dropout)
+            x_ND, pulls_layer = layer.forward(x_ND, side, visibility=visibility, dropout=dropout)
             pulls += pulls_layer
         if self.encoder_norm is not None:
             x_ND, pull_norm = self.encoder_norm.forward(x_ND)
@@ -143,11 +143,11 @@ class HandwrittenNetwork:
     def _decode(
         self, inputs_N: Tensor, memory: Memory, side: Packing, dropout: KeyedDropout
     ) -> tuple[Tensor, LastPullback]:
-        hidden = hidden_future(side, dtype=self.dtype)
+        visibility = past_visible(side, dtype=self.dtype)
         x_ND, pull_embedding = self.target.forward(inputs_N, side, dropout=dropout)
         pulls: list[Pullback] = []
         for layer in self.decoder:
-            x_ND, pulls_layer = layer.forward(x_ND, memory, side, hidden=hidden, dropout=dropout)
+            x_ND, pulls_layer = layer.forward(x_ND, memory, side, visibility=visibility, dropout=dropout)
             pulls += pulls_layer
         if self.decoder_norm is not None:
             x_ND, pull_norm = self.decoder_norm.forward(x_ND)

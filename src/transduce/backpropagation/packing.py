@@ -6,7 +6,7 @@ follow each other in a matrix of N rows. Attention wants its heads side by side 
     (N, P·H·E)  →  (P, B·H, L, E)
 
 which is one gather of rows of length E, by an index that serves all layers; and another gather brings results back.
-Padding reads an extra row N of zeros. L is at least 16, since the softmax over fewer keys than a vector register holds
+Padding reads row 0, and what it computes is hidden from everyone. L is at least 16, since the softmax over fewer keys than a vector register holds
 is ten times slower.
 """
 
@@ -28,20 +28,15 @@ class Packing:
         self.count = self.position_N.numel()
         self.length = max(SHORTEST, is_token_BL.size(1))
         self.slot_N = sentence_N * self.length + self.position_N
-        self.row_BL = torch.full((self.sentences, self.length), self.count)
+        self.row_BL = torch.zeros(self.sentences, self.length, dtype=torch.int64)
         self.row_BL.view(-1)[self.slot_N] = torch.arange(self.count)
-        self.is_token_BL = self.row_BL < self.count
+        self.is_token_BL = torch.zeros(self.sentences, self.length, dtype=torch.bool)
+        self.is_token_BL.view(-1)[self.slot_N] = True
         self._to_heads = cache(self._index_to_heads)
         self._from_heads = cache(self._index_from_heads)
 
-    def with_spare_row(self, width: int, *, like: Tensor) -> Tensor:
-        """Return an uninitialised matrix of N rows and one of zeros, which padding reads."""
-        matrix = like.new_empty(self.count + 1, width)
-        matrix[self.count] = 0.0
-        return matrix
-
     def to_heads(self, matrix: Tensor, *, parts: int) -> Tensor:
-        """Return `parts` matrices of (N + 1) rows, joined in columns, by head: shape (P, B·H, L, E)."""
+        """Return `parts` matrices of N rows, joined in columns, by head: shape (P, B·H, L, E)."""
         width = matrix.size(1) // (parts * self.heads)
         by_head = matrix.view(-1, width).index_select(0, self._to_heads(parts))
         return by_head.view(parts, self.sentences * self.heads, self.length, width)
@@ -64,13 +59,25 @@ class Packing:
         return (row * self.length + position_N11).flatten()
 
 
-def hidden_keys(queries: Packing, keys: Packing, *, dtype: torch.dtype) -> Tensor:
-    """Return 0 where a query may see a key and -inf at padding, to be added to scores: shape (B·H, Q, K)."""
+class Visibility:
+    """What each query of each head may see."""
+
+    def __init__(self, hidden: Tensor, queries: Packing) -> None:
+        self.hidden = hidden
+        """0 where a query may see a key, -inf where not, to be added to scores: shape (B·H, Q, K)."""
+        exact = torch.promote_types(hidden.dtype, torch.float32)
+        is_token_BH = queries.is_token_BL[:, None].expand(-1, queries.heads, -1)
+        self.is_query = is_token_BH.flatten(end_dim=1)[..., None].to(exact)
+        """1 for a query and 0 for padding, whose weights are therefore 0, and with them its gradients."""
+
+
+def tokens_visible(queries: Packing, keys: Packing, *, dtype: torch.dtype) -> Visibility:
+    """Let every query see its sentence's keys, and no padding."""
     bias_B11K = torch.zeros(keys.row_BL.shape, dtype=dtype).masked_fill_(~keys.is_token_BL, -math.inf)[:, None, None]
-    return bias_B11K.repeat(1, keys.heads, queries.length, 1).flatten(end_dim=1)
+    return Visibility(bias_B11K.repeat(1, keys.heads, queries.length, 1).flatten(end_dim=1), queries)
 
 
-def hidden_future(side: Packing, *, dtype: torch.dtype) -> Tensor:
-    """Return 0 at a position and those before it, -inf at later ones (3.2.3): shape (B·H, T, T)."""
+def past_visible(side: Packing, *, dtype: torch.dtype) -> Visibility:
+    """Let a position see itself and those before it (3.2.3)."""
     bias_TT = torch.full((side.length, side.length), -math.inf, dtype=dtype).triu_(diagonal=1)
-    return bias_TT.repeat(side.sentences * side.heads, 1, 1)
+    return Visibility(bias_TT.repeat(side.sentences * side.heads, 1, 1), side)

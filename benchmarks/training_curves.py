@@ -1,0 +1,92 @@
+"""Whether bf16 costs quality: the loss of bf16 and float32 over three seeds, on the same batches.
+
+    python benchmarks/training_curves.py [--steps 300] [--data ../shared/data/multi30k]
+
+Trains the tiny network (4+4 layers, width 128) on steps of 1,024 tokens in both precisions and writes the losses,
+smoothed over 25 steps, to results/training_curves.json and .svg next to this file.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "peers"))
+
+from drawing import line_chart  # noqa: E402
+from tasks import SIZES, read_corpus  # noqa: E402
+
+from transduce.compute import Precision, settle  # noqa: E402
+from transduce.data.batch import Batch, pad_rows  # noqa: E402
+from transduce.data.batching import BatchPlan  # noqa: E402
+from transduce.model import ModelConfig, Transformer  # noqa: E402
+from transduce.text.tokenizer import EOS, Tokenizer  # noqa: E402
+from transduce.training.arithmetic import Arithmetic  # noqa: E402
+from transduce.training.config import TrainingConfig  # noqa: E402
+from transduce.training.distributed import World  # noqa: E402
+from transduce.training.randomness import seed_weights  # noqa: E402
+from transduce.training.step import Stepper  # noqa: E402
+
+SEEDS, WINDOW, BATCH_TOKENS = (1, 2, 3), 25, 1024
+
+
+def losses(
+    sides: list[list[list[int]]], vocabulary_size: int, *, seed: int, precision: Precision, steps: int
+) -> list[float]:
+    """Train and return the unsmoothed loss per token of every step."""
+    lengths = [np.array([len(ids) for ids in side]) for side in sides]
+    plan = BatchPlan(lengths[0], lengths[1], tokens_per_step=BATCH_TOKENS, seed=seed).epoch(0)
+    seed_weights(seed)
+    model = Transformer(ModelConfig(vocabulary_size=vocabulary_size, dropout=0.1, **SIZES["tiny"]))
+    config = TrainingConfig(seed=seed, schedule="inverse_sqrt", peak=2e-3, warmup_steps=100, label_smoothing=0.1)
+    arithmetic = Arithmetic(torch.device("cpu"), precision)
+    stepper = Stepper(model, config, arithmetic=arithmetic, world=World())
+    found = []
+    for number, step in enumerate(plan[:steps]):
+        rows = [pad_rows([side[sentence] for sentence in step]) for side in sides]
+        counts = stepper.take(number + 1, [Batch(rows[0], rows[1], step)]).counts
+        found.append(counts.nll / counts.tokens)
+    return found
+
+
+def smoothed(values: list[float]) -> list[tuple[float, float]]:
+    """Return means over windows, at the steps where they end."""
+    ends = range(WINDOW, len(values) + 1, WINDOW)
+    return [(float(end), float(np.mean(values[end - WINDOW : end]))) for end in ends]
+
+
+def main() -> None:
+    """Train six times and write the curves."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data" / "multi30k")
+    options = parser.parse_args()
+    settle(threads=1, precision="float32", device="cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        name, source_lines, target_lines = read_corpus(options.data, Path(folder))
+    tokenizer = Tokenizer.learn([*source_lines, *target_lines], vocabulary_size=8000)
+    sides = [[[*ids, EOS] for ids in tokenizer.encode_all(lines)] for lines in (source_lines, target_lines)]
+    curves = {}
+    precisions: tuple[Precision, ...] = ("float32", "bf16")
+    for seed in SEEDS:
+        for precision in precisions:
+            found = losses(sides, tokenizer.vocabulary_size, seed=seed, precision=precision, steps=options.steps)
+            curves[f"{precision} seed {seed}"] = smoothed(found)
+            print(f"{precision} seed {seed}: {curves[f'{precision} seed {seed}'][-1][1]:.4f}", flush=True)
+    (HERE / "results" / "training_curves.json").write_text(
+        json.dumps({"corpus": name, "steps": options.steps, "window": WINDOW, "curves": curves}) + "\n",
+        encoding="utf-8",
+    )
+    chart = line_chart(
+        curves, title="Loss of float32 and bf16, three seeds each", x="step", y="loss per token, unsmoothed"
+    )
+    (HERE / "results" / "training_curves.svg").write_text(chart, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
