@@ -25,9 +25,12 @@ def line_chart(lines: Mapping[str, Points], *, title: str, x: str, y: str, logar
         up = (scaled(point[1]) - y_range[0]) / ((y_range[1] - y_range[0]) or 1)
         return f"{LEFT + across * (WIDTH - LEFT - RIGHT):.1f},{HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM):.1f}"
 
-    parts = [
+    head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-        f'font-size="12" role="img"><title>{escape(title)}</title>',
+        f'font-size="12" role="img"><title>{escape(title)}</title>'
+    )
+    parts = [
+        head,
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         f'<text x="{LEFT}" y="20" font-size="14">{escape(title)}</text>',
         f'<text x="{LEFT}" y="{HEIGHT - 10}">{escape(x)}</text>',

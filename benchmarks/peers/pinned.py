@@ -1,4 +1,4 @@
-"""Run a command on one core: python pinned.py COMMAND …"""
+"""Run a command on one core: python pinned.py COMMAND."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The work that every system is given: one corpus, one vocabulary, the same batches, three sizes of the same network."""
+"""The work that every system is given: one corpus, one vocabulary, the same batches, three sizes of a network."""
 
 import gzip
 import json
@@ -38,7 +38,8 @@ def task(size: str, *, vocabulary_size: int = VOCABULARY) -> Task:
 def read_corpus(data: Path, scratch: Path) -> tuple[str, list[str], list[str]]:
     """Return the corpus' name and its two sides: Multi30k where it is there, else the demo's."""
     if (data / "train.en.gz").is_file():
-        sides = [gzip.open(data / f"train.{code}.gz", "rt", encoding="utf-8").read() for code in ("en", "de")]
+        files = [data / f"train.{code}.gz" for code in ("en", "de")]
+        sides = [gzip.decompress(file.read_bytes()).decode("utf-8") for file in files]
         return "Multi30k English-German", sides[0].splitlines(), sides[1].splitlines()
     write_corpus(scratch / "corpus", pairs=30_000)
     files = sorted((scratch / "corpus").glob("train.*"))

@@ -5,26 +5,25 @@ from typing import Any
 # Measured on 2026-11-15 on a machine of the same kind, each patched to install; target tokens per processor second.
 QUOTED = """
 Quoted, not measured here: systems that cannot be installed unpatched on this Python, as they ran on 2026-11-15 on a
-machine of the same kind (target tokens per processor second, small / base): fairseq 0.12.2 1,315 / 253, OpenNMT-py 3.5.1
-1,161 / 235, Sockeye 3.1.34 1,036 / 195.
+machine of the same kind (target tokens per processor second, small / base): fairseq 0.12.2 1,315 / 253,
+OpenNMT-py 3.5.1 1,161 / 235, Sockeye 3.1.34 1,036 / 195. Eole 0.6.4 (1,145 / 219) and JoeyNMT 2.3.0 (505 / 112) have no
+runner in this benchmark yet.
 """
 
 
 def page(result: dict[str, Any], *, names: Any) -> str:  # noqa: ANN401 - what is not in the result was left out
     """Return the results in words and tables."""
     computer = result["machine"]
-    lines = ["# Training speed", ""]
-    lines += [
-        f"{result['corpus']}, 8,000 pieces, batches of 4,096 tokens, label smoothing 0.1, dropout 0.1, Adam; one core, in "
-        f"turns, medians of {result['rounds']} rounds, target tokens per second of processor time. {computer['date']}, "
-        f"{computer['processor']}, Python {computer['python']}, load average {computer['load_average']:.1f}. Utilisation "
-        "counts the matrix products of tokens, none of padding, against the fastest bf16 product measured between the "
-        "rounds.",
-        "",
-        "| model | against the fastest peer | against Hugging Face, bf16, as it comes | of the GEMM peak | "
-        "memory against the leanest peer |",
-        "|---|---|---|---|---|",
-    ]
+    setting = (
+        f"{result['corpus']}, 8,000 pieces, batches of 4,096 tokens, label smoothing 0.1, dropout 0.1, Adam; one core, "
+        f"in turns, medians of {result['rounds']} rounds, target tokens per second of processor time. "
+        f"{computer['date']}, {computer['processor']}, Python {computer['python']}, load average "
+        f"{computer['load_average']:.1f}. Utilisation counts the matrix products of tokens, none of padding, against "
+        "the fastest bf16 product measured between the rounds."
+    )
+    columns = ("model", "against the fastest peer", "against Hugging Face, bf16, as it comes", "of the GEMM peak")
+    lines = ["# Training speed", "", setting, "", f"| {' | '.join(columns)} | memory against the leanest peer |"]
+    lines.append("|---|---|---|---|---|")
     for size, found in result["ratios"].items():
         lines.append(
             f"| {size} | {found['against_fastest_peer']:.2f} × ({found['fastest_peer']}) "

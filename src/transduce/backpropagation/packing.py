@@ -6,8 +6,8 @@ follow each other in a matrix of N rows. Attention wants its heads side by side 
     (N, P·H·E)  →  (P, B·H, L, E)
 
 which is one gather of rows of length E, by an index that serves all layers; and another gather brings results back.
-Padding reads row 0, and what it computes is hidden from everyone. L is at least 16, since the softmax over fewer keys than a vector register holds
-is ten times slower.
+Padding reads row 0, and what it computes is hidden from everyone. L is at least 16, since the softmax over fewer keys
+than a vector register holds is ten times slower.
 """
 
 import math
