@@ -1,6 +1,7 @@
 """What the server bears: loopback only, bounded.
 
-    python benchmarks/serving.py MODEL [--brief] [--only throughput,overload,kills,fuzz] [--soak] [--threads N]
+    python benchmarks/serving.py MODEL [--brief] [--only throughput,overload,kills,fuzz] [--seconds S] [--threads N]
+    python benchmarks/serving.py MODEL --soak
 
 - throughput: requests a second and p50/p99 against the number of clients, with batching across requests and without
 - soak: 64 clients at 80 % of capacity for 10 minutes, then 100,000 requests while the memory of both processes is read
@@ -343,6 +344,7 @@ def _sent(client: httpx.Client, case: Any, address: str) -> int | None:  # noqa:
             json=parts.get("json"),
             data=data if isinstance(data, dict) else None,
             content=data if isinstance(data, bytes | str) else None,
+            files=parts.get("files"),
         )
     except (UnicodeError, ValueError, TypeError):
         return None
@@ -356,18 +358,19 @@ def main() -> None:
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--only", default=",".join(SECTIONS))
     parser.add_argument("--soak", action="store_true", help="the long run alone")
+    parser.add_argument("--seconds", type=float, default=Scale.seconds, help="of each load, but for the soak's")
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     brief = Scale(clients=(1, 8), seconds=2.0, soak_seconds=4.0, soak_requests=400, kills=1, fuzz=120)
-    scale = brief if asked.brief else Scale()
+    scale = brief if asked.brief else Scale(seconds=asked.seconds)
     results = HERE / "results"
     results.mkdir(exist_ok=True)
     path = results / "serving.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for name in ["soak"] if asked.soak else asked.only.split(","):
         machine = f"{platform.machine()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the start"
         figures = globals()[f"measure_{name}"](asked.model, scale, asked.threads)
         print(json.dumps({name: figures}, indent=1), flush=True)
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         found[name] = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "machine": machine,

@@ -211,3 +211,14 @@ def test_where_the_queue_is_full_nobody_waits_for_a_body(run_server: Any, model:
         with server.client() as other:
             assert other.get("/health/ready").status_code == 200
         flood.join(60)
+
+
+def test_a_crowd_that_comes_at_once_is_refused_at_the_door(
+    run_server: Callable[..., Any], in_threads: Callable[..., list[Any]], model: Path, tmp_path: Path
+) -> None:
+    options = ("--queue-limit", "4", "--batch-tokens", "1")
+    with run_server(tmp_path / "log", model, *options) as server, server.client() as client:
+        found = in_threads(60, lambda number: client.post("/translate", json={**BODY, "q": f"the dog {number}"}))
+        assert {answer.status_code for answer in found} <= {200, 429}
+        assert sum(answer.status_code == 200 for answer in found) >= 4
+        assert client.post("/translate", json=BODY).status_code == 200, "who has left makes room again"

@@ -162,8 +162,15 @@ class Dispatcher:
         if not is_probe:
             self.refuse_if_full(len(works))
 
-    def refuse_if_full(self, count: int = 1) -> None:
-        """Refuse whoever would not fit, or could not be answered in time, at once: no work is wasted on them."""
+    def refuse_if_full(self, count: int = 1, *, inside: int = 0) -> None:
+        """Refuse whoever would not fit, or could not be answered in time, at once: no work is wasted on them.
+
+        Of requests `inside` the server, those that are still on their way to the queue take places in it too: a crowd
+        that comes at once would otherwise be let in whole, and most of it refused later, at a higher price.
+        """
+        entering = inside - len(self._running) - len(self._answering) - len(self._waiting)
+        if entering > 0 and entering + len(self._waiting) >= self._waiting.most_units:
+            raise Refusal(429, "Slowdown: too many requests wait already.", retry_after=self._seconds_to_wait())
         is_hopeless = len(self._waiting) > 0 and self._seconds_to_wait() > self._config.request_seconds
         if not self._waiting.has_room_for(count) or is_hopeless:
             raise Refusal(429, "Slowdown: too many requests wait already.", retry_after=self._seconds_to_wait())

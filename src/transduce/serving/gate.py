@@ -65,6 +65,7 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._service = service
+        self._inside = 0  # requests that the child has to work for, from their admission to their answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it here."""
@@ -91,6 +92,7 @@ class Gate:
                 )
                 await passage.refuse(Refusal(500, "This request met a fault of the server."))
         finally:
+            self._inside -= passage.is_inside
             self._record(scope, passage)
 
     async def _admit(self, scope: Scope, receive: Receive, passage: "_Passage") -> bytes:
@@ -108,7 +110,9 @@ class Gate:
             raise Refusal(503, "The server stops.", retry_after=5)
         if scope["method"] == "POST" and route_path(scope) in QUEUED_ROUTES:
             # Before its body is read or its key looked at: under overload a refusal must cost next to nothing.
-            self._service.dispatcher.refuse_if_full()
+            self._service.dispatcher.refuse_if_full(inside=self._inside)
+            self._inside += 1
+            passage.is_inside = True
         body = await self._read_body(headers, receive)
         passage.received = len(body)
         is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
@@ -192,6 +196,7 @@ class _Passage:
         given = Headers(scope=scope).get("x-request-id", "")
         self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         self.began = time.perf_counter()
+        self.is_inside = False
         self.status = 499
         self.received = 0
         self.sent = 0
