@@ -15,11 +15,11 @@ from tests.faults.small_run import environment
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the processes that it kills")]
 
 COUNTS = {
-    "forked": 24,
-    "command-line": 4,
-    "damaged-checkpoints": 6,
-    "models": 4_000,
-    "corpora": 500,
+    "forked": 20,
+    "command-line": 3,
+    "damaged-checkpoints": 4,
+    "models": 1_500,
+    "corpora": 200,
 }
 
 
@@ -47,7 +47,7 @@ def test_whatever_strikes_a_run_ends_the_same_or_says_why(part: str, tmp_path: P
 
 
 @pytest.mark.needs("strace")
-@pytest.mark.parametrize(("part", "count"), [("calls-of-a-save", 24), ("calls-of-a-run", 12), ("power-cuts", 16)])
+@pytest.mark.parametrize(("part", "count"), [("calls-of-a-save", 16), ("calls-of-a-run", 8), ("power-cuts", 12)])
 def test_whatever_call_the_disk_fails_at(part: str, count: int, tmp_path: Path) -> None:
     campaign(part, count=count, folder=tmp_path)
 
