@@ -1,7 +1,7 @@
 """How a micro-batch's gradient is computed: derived by torch, or written out.
 
-    device    network                                           gradient        measured in benchmarks/training.py
-    CPU       what `backpropagation.supports`                   written out     1.2 to 1.4 times the derived one
+    device    network                                           gradient        measured (docs/decisions/0007)
+    CPU       what `backpropagation.supports`                   written out     about 1.1 times as fast as derived
     CPU       the rest (additive scores, GELU, d_k ≠ d_v)       derived
     GPU       all                                               derived, with torch's fused kernels
 
