@@ -96,6 +96,20 @@ def with_vocabulary(model: ModelDirectory, tokenizer: Tokenizer) -> dict[str, Te
     return {**model.parameters, "embeddings.source_VD": new_VD}
 
 
+def with_fillers(model: ModelDirectory, size: int) -> tuple[Tokenizer, dict[str, Tensor]]:
+    """Return a tokenizer of `size` pieces, the new ones in no text, and embeddings for them that never win.
+
+    What costs time is the size of the vocabulary, not its pieces: this needs no training and says what `model` says.
+    """
+    known = [model.tokenizer.piece(token) for token in range(FIRST_LEARNED, model.tokenizer.vocabulary_size)]
+    fillers = [f"{WORD_MARK}Ω{number:05d}Ω" for number in range(size - model.tokenizer.vocabulary_size)]
+    old_VD = model.parameters["embeddings.source_VD"]
+    generator = torch.Generator().manual_seed(2)
+    noise_VD = torch.randn(len(fillers), old_VD.size(1), generator=generator) * old_VD.std() * 0.5
+    new_VD = torch.cat([old_VD, old_VD.mean(dim=0) + noise_VD])
+    return Tokenizer([*known, *fillers]), {**model.parameters, "embeddings.source_VD": new_VD}
+
+
 def _without_mark(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
     return [i for i in ids if tokenizer.piece(i) != WORD_MARK] or ids
 

@@ -1,0 +1,370 @@
+"""Our translation against CTranslate2: the same weights, sentences, beam and lengths, in alternation.
+
+    python benchmarks/translation.py [--quick] [--json FILE] [--source MODEL] [--base-8k MODEL] [--base-32k MODEL]
+
+Each system runs in a process of its own, pinned to one core (and to two), and is asked in turn; figures are medians of
+ratios of neighbouring runs. CTranslate2 runs with the best of its settings, found first: batch size, and AVX2, which it
+takes by itself, against AVX-512. Both searches stop when `beam` hypotheses have finished. "Single" is one sentence
+after the other.
+
+Without `--base-8k` a model is made of `--source`, a small trained one, by benchmarks/models.py: widened, so that it
+says what the small one says. Without `--base-32k` the same gets 24,000 pieces that occur in no text. Writes
+results/translation.json and results/translation.md next to this file.
+"""
+
+import argparse
+import datetime
+import gzip
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import models
+import sacrebleu
+
+from transduce.compute import available_cores, processor_name
+from transduce.export.ctranslate2 import export_ctranslate2
+from transduce.model_directory import bundled_models, find_model, load_model
+
+HERE = Path(__file__).parent
+KINDS = {"beam4_batched": (4, False), "greedy_batched": (1, False), "beam4_single": (4, True)}
+BATCHES = ((32, "examples"), (64, "examples"), (1024, "tokens"), (2048, "tokens"))
+Answer = dict[str, Any]
+
+
+class System:
+    """A worker process and what it said when it was ready."""
+
+    def __init__(self, name: str, model: Path, *, cores: str, environment: dict[str, str] | None = None) -> None:
+        count = str(len(cores.split(",")))
+        self.name = name
+        self.batch: tuple[int, str] = BATCHES[0]
+        self._process = subprocess.Popen(
+            [sys.executable, str(HERE / "translation_worker.py"), name, str(model), cores],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "OMP_NUM_THREADS": count, **(environment or {})},
+        )
+        self.ready = self._answer()
+
+    def translate(self, lines: list[str], *, beam: int, is_single: bool = False, is_text: bool = True) -> Answer:
+        """Return seconds, tokens and outputs."""
+        order = {"beam": beam, "batch": self.batch, "is_single": is_single, "is_text": is_text, "lines": lines}
+        return self._ask({"do": "translate", **order})
+
+    def memory(self) -> int:
+        """Return what it occupies now."""
+        return int(self._ask({"do": "memory"})["memory"])
+
+    def close(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _ask(self, order: Answer) -> Answer:
+        assert self._process.stdin is not None
+        print(json.dumps(order), file=self._process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> Answer:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name} ended unexpectedly")
+        answer: Answer = json.loads(line)
+        return answer
+
+
+@contextmanager
+def running(name: str, model: Path, **options: Any) -> Iterator[System]:  # noqa: ANN401
+    """Run a system for a while."""
+    system = System(name, model, **options)
+    try:
+        yield system
+    finally:
+        system.close()
+
+
+def best_ctranslate2(stack: ExitStack, model: Path, lines: list[str], *, cores: str, precision: str) -> System:
+    """Return CTranslate2 with the fastest of its settings on these lines."""
+    found: list[tuple[float, System, tuple[int, str]]] = []
+    for environment in ({}, {"CT2_FORCE_CPU_ISA": "AVX512"}):
+        name = f"ctranslate2:{precision}"
+        system = stack.enter_context(running(name, model, cores=cores, environment=environment))
+        system.translate(lines[:8], beam=4)
+        for batch in BATCHES:
+            system.batch = batch
+            found.append((system.translate(lines, beam=4)["seconds"], system, batch))
+    _, system, system.batch = min(found, key=lambda one: one[0])
+    return system
+
+
+def compare(ours: System, theirs: System, lines: list[str], *, rounds: int, is_text: bool, singles: int) -> Answer:
+    """Return, for each kind of work, both speeds and the median ratio of neighbouring runs."""
+    results: Answer = {}
+    for kind, (beam, is_single) in KINDS.items():
+        some = lines[:: max(1, len(lines) // singles)][:singles] if is_single else lines
+        options = {"beam": beam, "is_single": is_single, "is_text": is_text}
+        for system in (ours, theirs):
+            system.translate(some[:4], **options)
+        pairs = [(ours.translate(some, **options), theirs.translate(some, **options)) for _ in range(rounds)]
+        results[kind] = {
+            "ratio": statistics.median(their["seconds"] / our["seconds"] for our, their in pairs),
+            "ours_tokens_per_second": statistics.median(our["tokens"] / our["seconds"] for our, _ in pairs),
+            "theirs_tokens_per_second": statistics.median(their["tokens"] / their["seconds"] for _, their in pairs),
+        }
+        print(f"  {kind}: {results[kind]['ratio']:.2f}", flush=True)
+    return results
+
+
+def quality(system: System, lines: list[str], references: list[str], exact: list[str] | None) -> Answer:
+    """Return BLEU, and how many outputs equal those of float32."""
+    answer = system.translate(lines, beam=4)
+    outputs = answer["outputs"]
+    score = sacrebleu.corpus_bleu(outputs, [references], lowercase=False).score
+    same = None if exact is None else sum(a == b for a, b in zip(outputs, exact, strict=True)) / len(lines)
+    return {
+        "bleu": score,
+        "same_as_float32": same,
+        "tokens_per_second": answer["tokens"] / answer["seconds"],
+        "memory_mb": system.memory() / 1e6,
+        "memory_above_import_mb": (system.memory() - system.ready["at_import"]) / 1e6,
+        "load_seconds": system.ready["load_seconds"],
+        "outputs": outputs,
+    }
+
+
+def measure(name: str, model: Path, test: tuple[list[str], list[str]], arguments: argparse.Namespace) -> Answer:
+    """Return all figures of one model."""
+    lines, references = test
+    results: Answer = {}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        exported = {precision: Path(folder) / precision for precision in ("int8", "float32")}
+        for precision, there in exported.items():
+            if precision == "int8" or not arguments.quick:
+                export_ctranslate2(load_model(model), there, weights=precision)  # type: ignore[arg-type]
+        core = str(arguments.core)
+        ours = stack.enter_context(running("transduce:int8", model, cores=core))
+        theirs = best_ctranslate2(stack, exported["int8"], lines[:96], cores=core, precision="int8")
+        print(f"{name}, one core, CTranslate2 with batches of {theirs.batch[0]} {theirs.batch[1]}", flush=True)
+        sample = lines[: arguments.sentences]
+        options = {"rounds": arguments.rounds, "singles": arguments.singles}
+        results["one_core"] = compare(ours, theirs, sample, is_text=True, **options)
+        results["ctranslate2_batch"] = list(theirs.batch)
+        exact = quality(ours, lines, references, None)
+        results["systems"] = {"transduce int8": exact, "ctranslate2 int8": quality(theirs, lines, references, None)}
+        if not arguments.quick:
+            results["one_core_tokens_only"] = compare(ours, theirs, sample, is_text=False, **options)
+            _measure_more(results, model, exported, test, arguments)
+    for system in results["systems"].values():
+        system.pop("outputs")
+    return results
+
+
+def _measure_more(
+    results: Answer,
+    model: Path,
+    exported: dict[str, Path],
+    test: tuple[list[str], list[str]],
+    arguments: argparse.Namespace,
+) -> None:
+    """Add the other precisions and two cores."""
+    lines, references = test
+    core = str(arguments.core)
+    with ExitStack() as stack:
+        exact = quality(stack.enter_context(running("transduce:float32", model, cores=core)), lines, references, None)
+        results["systems"]["transduce float32"] = exact
+        for own in ("transduce int8", "ctranslate2 int8"):
+            outputs = results["systems"][own]["outputs"]
+            same = sum(a == b for a, b in zip(outputs, exact["outputs"], strict=True))
+            results["systems"][own]["same_as_float32"] = same / len(lines)
+        for name, where in (("transduce:bf16", model), ("ctranslate2:float32", exported["float32"])):
+            system = stack.enter_context(running(name, where, cores=core))
+            label = name.replace(":", " ")
+            results["systems"][label] = quality(system, lines, references, exact["outputs"])
+    if available_cores() > 1:
+        with ExitStack() as stack:
+            ours = stack.enter_context(running("transduce:int8", model, cores="0,1"))
+            theirs = best_ctranslate2(stack, exported["int8"], lines[:96], cores="0,1", precision="int8")
+            options = {"rounds": arguments.rounds, "singles": arguments.singles}
+            results["two_cores"] = compare(ours, theirs, lines[: arguments.sentences], is_text=True, **options)
+
+
+def cold_start(model: Path) -> float:
+    """Return the median seconds of a whole `transduce translate --text`, from the shell and back."""
+    import time
+
+    command = [sys.executable, "-m", "transduce", "translate", str(model), "--text", "A dog runs.", "--threads", "1"]
+    seconds = []
+    for _ in range(4):
+        begin = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds[1:])
+
+
+def test_sentences(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return source sentences and their references."""
+    if arguments.test is not None:
+        pairs = [line.split("\t")[:2] for line in arguments.test.read_text(encoding="utf-8").splitlines()]
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    folder = HERE.parent.parent / "shared" / "data" / "multi30k"
+    if not folder.exists():
+        from transduce.demo.corpus import corpus
+
+        pairs = [list(pair) for pair in corpus(pairs=1000).test]
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    read = [gzip.decompress((folder / f"test_2016_flickr.{side}.gz").read_bytes()).decode() for side in ("en", "de")]
+    return read[0].splitlines(), read[1].splitlines()
+
+
+def small_model(arguments: argparse.Namespace, folder: Path) -> tuple[Path, str]:
+    """Return a small trained model and where it comes from: given, bundled, or trained here for two minutes."""
+    if arguments.source is not None:
+        return find_model(arguments.source), "a small model that was given"
+    bundled = bundled_models().get("en-de")
+    if bundled is not None:
+        return bundled, "the bundled model en-de"
+    transduce = [sys.executable, "-m", "transduce"]
+    subprocess.run([*transduce, "demo", "--write-corpus", str(folder / "corpus"), "--pairs", "20000"], check=True)
+    files = ["--train", str(folder / "corpus" / "train.tsv"), "--valid", str(folder / "corpus" / "valid.tsv")]
+    options = [
+        "--preset",
+        "small",
+        "--set",
+        "model.norm=pre",
+        "--set",
+        "training.time=2m",
+        "--from",
+        "en",
+        "--to",
+        "de",
+    ]
+    subprocess.run([*transduce, "train", *files, *options, "--output", str(folder / "run")], check=True)
+    return folder / "run" / "model", "a small model trained for two minutes on the demonstration's corpus"
+
+
+def make_models(arguments: argparse.Namespace, folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
+    """Return the models of base size by name, and what their weights are."""
+    paths: dict[str, Path] = {}
+    weights: dict[str, str] = {}
+    if arguments.base_8k is not None:
+        paths["base_8k"], weights["base_8k"] = find_model(arguments.base_8k), "given"
+    else:
+        source, origin = small_model(arguments, folder)
+        model = load_model(source)
+        config, parameters = models.widened(model, noise=0.002)
+        models.save(model, folder / "base_8k", config, parameters, tokenizer=model.tokenizer)
+        paths["base_8k"] = folder / "base_8k"
+        weights["base_8k"] = f"{origin}, widened to base size, not trained further"
+    if arguments.base_32k is not None:
+        paths["base_32k"], weights["base_32k"] = find_model(arguments.base_32k), "given"
+    else:
+        model = load_model(paths["base_8k"])
+        tokenizer, parameters = models.with_fillers(model, 32_000)
+        config = model.description.architecture.model_copy(update={"vocabulary_size": tokenizer.vocabulary_size})
+        models.save(model, folder / "base_32k", config, parameters, tokenizer=tokenizer)
+        paths["base_32k"] = folder / "base_32k"
+        weights["base_32k"] = "base_8k with pieces added that occur in no text"
+    return paths, weights
+
+
+def report(results: Answer) -> str:
+    """Return the results as a page."""
+    how = (
+        f"{results['date']}, {results['processor']}, Python {results['python']}, load average {results['load']:.1f} at "
+        f"the start. {results['sentences']} sentences, {results['rounds']} rounds in alternation; a ratio above 1 says "
+        "that ours took less time. Beam 4, length penalty 0.6, done when 4 hypotheses have finished, in both."
+    )
+    lines = ["# Translation against CTranslate2", "", how, ""]
+    for name, figures in results["models"].items():
+        lines += [f"## {name}", "", f"Weights: {results['weights'][name]}.", ""]
+        lines += ["| cores, work | kind | ratio | ours, tokens/s | CTranslate2, tokens/s |", "|---|---|---|---|---|"]
+        where_by_key = {
+            "one_core": "one core, text to text",
+            "one_core_tokens_only": "one core, tokens only",
+            "two_cores": "two cores, text to text",
+        }
+        for key, where in where_by_key.items():
+            for kind, found in figures.get(key, {}).items():
+                speeds = f"{found['ours_tokens_per_second']:,.0f} | {found['theirs_tokens_per_second']:,.0f}"
+                lines.append(f"| {where} | {kind} | {found['ratio']:.2f} | {speeds} |")
+        lines += [
+            "",
+            "| system | BLEU | same as our float32 | tokens/s | MB above import | load s |",
+            "|---|---|---|---|---|---|",
+        ]
+        for system, found in figures["systems"].items():
+            same = "" if found["same_as_float32"] is None else f"{found['same_as_float32']:.1%}"
+            lines.append(
+                f"| {system} | {found['bleu']:.2f} | {same} | {found['tokens_per_second']:,.0f} | "
+                f"{found['memory_above_import_mb']:,.0f} | {found['load_seconds']:.2f} |"
+            )
+        lines.append("")
+    lines += [
+        f"`transduce translate --text` from a cold start: {results['cold_start_seconds']:.2f} s.",
+        "",
+        "Hugging Face's Marian is left out: it has no pre-norm, which these weights need.",
+        "",
+        "Made by `python benchmarks/translation.py" + (" --quick`." if results["quick"] else "`."),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Read the command line, measure, write the results."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="base alone, int8 alone, one core: under ten minutes")
+    parser.add_argument("--json", type=Path, help="write the ratios to this file")
+    parser.add_argument("--source", help="a small trained model to make base models of")
+    parser.add_argument("--base-8k", help="a trained model of base size, V 8,000")
+    parser.add_argument("--base-32k", help="a trained model of base size, V 32,000")
+    parser.add_argument("--test", type=Path, help="a TSV of test sentences and their references")
+    parser.add_argument("--sentences", type=int, default=256, help="how many are timed")
+    parser.add_argument("--singles", type=int, default=24, help="how many are timed one by one")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--core", type=int, default=0)
+    arguments = parser.parse_args()
+    lines, references = test_sentences(arguments)
+    if arguments.quick:
+        lines, references = lines[: arguments.sentences], references[: arguments.sentences]
+    results: Answer = {
+        "date": datetime.date.today().isoformat(),
+        "processor": processor_name(),
+        "python": platform.python_version(),
+        "load": os.getloadavg()[0],
+        "quick": arguments.quick,
+        "sentences": min(len(lines), arguments.sentences),
+        "rounds": arguments.rounds,
+        "models": {},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        paths, results["weights"] = make_models(arguments, Path(folder))
+        for name, path in paths.items():
+            results["models"][name] = measure(name, path, (lines, references), arguments)
+        results["cold_start_seconds"] = cold_start(paths["base_8k"])
+    ratios = {
+        name: {kind: found["ratio"] for kind, found in figures["one_core"].items()}
+        for name, figures in results["models"].items()
+    }
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(ratios, indent=2) + "\n", encoding="utf-8")
+    (HERE / "results" / "translation.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    (HERE / "results" / "translation.md").write_text(report(results), encoding="utf-8")
+    print(json.dumps(ratios, indent=2))
+
+
+if __name__ == "__main__":
+    main()
