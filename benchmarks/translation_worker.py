@@ -57,9 +57,10 @@ class Transduce:
         from transduce.translator.translator import BATCH_TOKENS
 
         config = self.translator.configure(beam=order["beam"], stop="full")
+        budget = BATCH_TOKENS // order["beam"]
         batches: list[list[list[int]]] = []
         for ids in sorted(encoded, key=len, reverse=True):
-            is_full = order["is_single"] or not batches or (len(batches[-1]) + 1) * len(batches[-1][0]) > BATCH_TOKENS
+            is_full = order["is_single"] or not batches or (len(batches[-1]) + 1) * len(batches[-1][0]) > budget
             batches += [[ids]] if is_full else []
             if not is_full:
                 batches[-1].append(ids)
@@ -94,7 +95,7 @@ class CTranslate2:
         return self._search(encoded, order)[0], []
 
     def _search(self, encoded: list[list[str]], order: dict[str, Any]) -> tuple[int, list[list[str]]]:
-        size, kind = order["batch"]
+        size, kind = order["batch"][str(order["beam"])]
         batches = [[one] for one in encoded] if order["is_single"] else [encoded]
         pieces: list[list[str]] = []
         for batch in batches:

@@ -3,6 +3,7 @@
 What is chosen depends only on what the machine says it can do, so the answer is the same at every start.
 """
 
+import contextlib
 import ctypes
 import math
 import os
@@ -95,6 +96,13 @@ def processor_name() -> str:
         return platform.processor() or platform.machine()
     name = next((line for line in lines if line.startswith("model name")), "")
     return name.partition(":")[2].strip() or platform.machine()
+
+
+def give_back_freed_memory() -> None:
+    """Return to the system what was freed so far, once: weights have been read and packed, and are not read again."""
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def keep_freed_memory() -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 import torch
 from pydantic import ValidationError
 
-from transduce.compute import settle
+from transduce.compute import give_back_freed_memory, settle
 from transduce.data.batch import pad_rows
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
@@ -38,7 +38,7 @@ from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
 
 WantedPrecision = Precision | Literal["auto"]
-BATCH_TOKENS = 1024
+BATCH_TOKENS = 4096  # of all beams together
 _LONGEST_UNLESS_KNOWN = 256
 # A sentence this many times longer than the model has seen is no sentence: it is refused, not cut into nonsense.
 _REFUSED_FACTOR = 16
@@ -78,8 +78,8 @@ class Translator:
         self.precision = choose_precision(precision, [model.description.architecture for model in models])
         if self.precision == "int8":
             steppers: list[Stepwise[Any]] = [Int8Network(m.parameters, m.description.architecture) for m in models]
-            self._weights = [model.read_again for model in models]
             models = [replace(model, parameters={}) for model in models]  # the float32 weights can go
+            self._weights = [model.read_again for model in models]
         else:
             self._weights = [partial(_same, model) for model in models]
             steppers = [TransformerStepper(network) for network in self.networks]
@@ -93,8 +93,9 @@ class Translator:
 
         `precision` is int8, bf16 or float32; auto takes the fastest that this processor has.
         """
-        models = [load_model(find_model(str(name))) for name in names]
-        return cls(models, precision=precision, threads=threads)
+        translator = cls([load_model(find_model(str(n))) for n in names], precision=precision, threads=threads)
+        give_back_freed_memory()
+        return translator
 
     @property
     def languages(self) -> Languages:
@@ -171,7 +172,7 @@ class Translator:
             if is_sentence
         ]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
-        for batch in self._batches(sentences):
+        for batch in self._batches(sentences, rows=config.alternatives if config.sample else config.beam):
             source_BS = pad_rows([sentence.ids for sentence in batch])
             hypotheses = search(
                 self.stepper,
@@ -320,10 +321,10 @@ class Translator:
         protected = glossary.protect(text)
         return protected, (*self.tokenizer.encode(protected.text), EOS)
 
-    def _batches(self, sentences: Sequence[_Sentence]) -> Iterator[list[_Sentence]]:
+    def _batches(self, sentences: Sequence[_Sentence], *, rows: int) -> Iterator[list[_Sentence]]:
         batch: list[_Sentence] = []
         for sentence in sorted(sentences, key=lambda s: len(s.ids), reverse=True):
-            if batch and (len(batch) + 1) * len(batch[0].ids) > BATCH_TOKENS:
+            if batch and (len(batch) + 1) * len(batch[0].ids) * rows > BATCH_TOKENS:
                 yield batch
                 batch = []
             batch.append(sentence)
