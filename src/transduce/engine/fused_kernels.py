@@ -73,6 +73,18 @@ def _exp(x):
 
 
 @inlined
+def _narrow(x):
+    """Return the upper half of a float's bits, rounded: bf16, in which keys and values are kept."""
+    bits = _bits_of_float(x)
+    return np.uint16((bits + np.int32(0x7FFF) + ((bits >> np.int32(16)) & np.int32(1))) >> np.int32(16))
+
+
+@inlined
+def _widen(half):
+    return _float_of_bits(np.int32(np.int32(half) << np.int32(16)))
+
+
+@inlined
 def _quantize(row, out):
     """Write a row as bytes around 128 and return its scale."""
     largest = np.int32(0)
@@ -160,15 +172,15 @@ def activate(raw, scale, offset, is_gelu, q, s):
 
 @compiled
 def rescale(raw, scale, offset, first, second):
-    """Write the product's columns into two tables of equal width."""
+    """Write the product's columns into two tables of equal width, in bf16."""
     width = first.shape[1]
     for r in range(raw.shape[0]):
         new, factor = raw[r], scale[r]
         one, two = first[r], second[r]
         for i in range(width):
-            one[i] = new[i] * factor + offset[i]
+            one[i] = _narrow(new[i] * factor + offset[i])
         for i in range(width):
-            two[i] = new[width + i] * factor + offset[width + i]
+            two[i] = _narrow(new[width + i] * factor + offset[width + i])
 
 
 @inlined
@@ -183,7 +195,7 @@ def _attend_row(query, keys, values, slots, count, heads, weights, mixed):
             key = keys[slots[p], low : low + width]
             score = ZERO
             for e in range(width):
-                score += query_head[e] * key[e]
+                score += query_head[e] * _widen(key[e])
             weights[p] = score
             largest = max(largest, score)
         total = ZERO
@@ -196,7 +208,7 @@ def _attend_row(query, keys, values, slots, count, heads, weights, mixed):
         for p in range(count):
             value, weight = values[slots[p], low : low + width], weights[p] * inverse
             for e in range(width):
-                mixed_head[e] += weight * value[e]
+                mixed_head[e] += weight * _widen(value[e])
 
 
 @compiled
@@ -210,9 +222,9 @@ def self_attend(raw, scale, offset, keys, values, first_slot, slots, count, head
         for i in range(width):
             query[i] = new[i] * factor + offset[i]
         for i in range(width):
-            key[i] = new[width + i] * factor + offset[width + i]
+            key[i] = _narrow(new[width + i] * factor + offset[width + i])
         for i in range(width):
-            value[i] = new[2 * width + i] * factor + offset[2 * width + i]
+            value[i] = _narrow(new[2 * width + i] * factor + offset[2 * width + i])
         _attend_row(query, keys, values, slots[r], count, heads, weights, mixed)
         s[r] = _quantize(mixed, q[r])
 
@@ -243,9 +255,9 @@ def encoder_attend(raw, scale, offset, keys, values, starts, lengths, heads, q, 
     for r in range(raw.shape[0]):
         new, factor, key, value = raw[r], scale[r], keys[r], values[r]
         for i in range(width):
-            key[i] = new[width + i] * factor + offset[width + i]
+            key[i] = _narrow(new[width + i] * factor + offset[width + i])
         for i in range(width):
-            value[i] = new[2 * width + i] * factor + offset[2 * width + i]
+            value[i] = _narrow(new[2 * width + i] * factor + offset[2 * width + i])
     cross_attend(raw, scale, offset, keys, values, starts, lengths, heads, q, s)
 
 

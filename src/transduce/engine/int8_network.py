@@ -4,8 +4,8 @@ It is the network of section 3, one position at a time, and satisfies what the s
 
 - Sources are not padded: the tokens of a batch stand in one list, and each looks at its own sentence's alone.
 - q, k and v come from one product; what the decoder needs of the source is computed once and shared by its beams.
-- Keys and values stay where they were written. A beam that continues another takes over the list of places (`slots`) in
-  which its past lies, so nothing is copied when the search reorders its beams or when a sentence leaves.
+- Keys and values, in bf16, stay where they were written. A beam that continues another takes over the list of places
+  (`slots`) in which its past lies, so nothing is copied when the search reorders its beams or a sentence leaves.
 
 The scores' scale, 1 / √d_k, is part of the queries' weights. Embeddings are int8 rows, gathered; the
 output layer has the same rows, packed for the product.
@@ -143,7 +143,7 @@ class Int8Network:
         k.embed(tokens_N, *self._source, self._table(0, int(lengths_B.max())), places_N, rows.x)
         starts_N, lengths_N = np.repeat(starts_B, lengths_B), np.repeat(lengths_B, lengths_B)
         heads, width = self.config.heads, rows.heads.size(1)
-        keys, values = np.empty((2, len(tokens_N), width), np.float32)
+        keys, values = np.empty((2, len(tokens_N), width), np.uint16)
         self._enter(rows, self._encoder[0].own_norm)
         for layer, next_norm in _with_next(self._encoder, self._final[0] if self._is_pre else None):
             raw = layer.qkv(rows.model).numpy()
@@ -154,7 +154,7 @@ class Int8Network:
             self._feed(rows, layer, next_norm)
         cross = []
         for layer_cross in self._cross:
-            memory, pair = layer_cross.memory, np.empty((2, len(tokens_N), width), np.float32)
+            memory, pair = layer_cross.memory, np.empty((2, len(tokens_N), width), np.uint16)
             k.rescale(memory(rows.model).numpy(), rows.scale, memory.offset, pair[0], pair[1])
             cross.append((pair[0], pair[1]))
         return Int8State(cross, starts_B, lengths_B)
@@ -210,7 +210,7 @@ class Int8Network:
         if state.used + count > room:
             width = self.config.heads * self.config.query_width
             more = max(count * FIRST_STEPS, room)
-            grown = [np.empty((2, room + more, width), np.float32) for _ in self._decoder]
+            grown = [np.empty((2, room + more, width), np.uint16) for _ in self._decoder]
             for tables, (keys, values) in zip(grown, state.past, strict=False):
                 tables[0, : state.used], tables[1, : state.used] = keys[: state.used], values[: state.used]
             state.past = [(tables[0], tables[1]) for tables in grown]

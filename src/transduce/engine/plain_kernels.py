@@ -61,10 +61,10 @@ def activate(raw: Array, scale: Array, offset: Array, is_gelu: bool, q: Array, s
 
 
 def rescale(raw: Array, scale: Array, offset: Array, first: Array, second: Array) -> None:
-    """Write the product's columns into two tables of equal width."""
+    """Write the product's columns into two tables of equal width, in bf16."""
     product = _product(raw, scale, offset)
-    torch.from_numpy(first).copy_(product[:, : first.shape[1]])
-    torch.from_numpy(second).copy_(product[:, first.shape[1] :])
+    _bf16(first).copy_(product[:, : first.shape[1]])
+    _bf16(second).copy_(product[:, first.shape[1] :])
 
 
 def self_attend(
@@ -83,8 +83,8 @@ def self_attend(
     """Store each row's key and value at `first_slot` + row, then attend over what `slots` names of each row."""
     query, key, value = _product(raw, scale, offset).split(keys.shape[1], dim=1)
     stored = slice(first_slot, first_slot + len(raw))
-    torch.from_numpy(keys)[stored] = key
-    torch.from_numpy(values)[stored] = value
+    _bf16(keys)[stored] = key.bfloat16()
+    _bf16(values)[stored] = value.bfloat16()
     _quantize(_attend(query, keys, values, torch.from_numpy(slots[:, :count]), heads), q, s)
 
 
@@ -138,6 +138,10 @@ def _product(raw: Array, scale: Array, offset: Array) -> Tensor:
     return torch.from_numpy(raw) * torch.from_numpy(scale)[:, None] + torch.from_numpy(offset)
 
 
+def _bf16(table: Array) -> Tensor:
+    return torch.from_numpy(table).view(torch.bfloat16)
+
+
 def _norm(x: Tensor, gain: Array, bias: Array) -> Tensor:
     width = (x.size(1),)
     return functional.layer_norm(x, width, torch.from_numpy(gain), torch.from_numpy(bias), LAYER_NORM_EPSILON)
@@ -152,6 +156,6 @@ def _quantize(x: Tensor, q: Array, s: Array) -> None:
 
 def _attend(query: Tensor, keys: Array, values: Array, slots: Tensor, heads: int) -> Tensor:
     rows, width = query.shape
-    key, value = (torch.from_numpy(table)[slots].unflatten(-1, (heads, -1)) for table in (keys, values))
+    key, value = (_bf16(table)[slots].float().unflatten(-1, (heads, -1)) for table in (keys, values))
     scores = torch.einsum("rhe,rphe->rhp", query.view(rows, heads, -1), key)
     return torch.einsum("rhp,rphe->rhe", scores.softmax(dim=-1), value).reshape(rows, width)
