@@ -128,3 +128,10 @@ def test_a_sentence_beyond_all_measure_is_refused_alone(translator: Translator) 
     assert "it holds a sentence of" in refused.refusal
     assert not before.refusal
     assert after.text == translator.translate("the dog runs.").text
+
+
+def test_two_threads_translate_as_one_does(tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "model")
+    texts = ["the dog runs.", "a", "cat sleeps", "the the the dog dog", "", "hier läuft der Hund"] * 40
+    one, two = (transduce.load(folder, threads=threads).translate(texts, beam=8) for threads in (1, 2))
+    assert [t.text for t in one] == [t.text for t in two]

@@ -6,6 +6,7 @@ depend on what it is batched with.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -172,15 +173,23 @@ class Translator:
             if is_sentence
         ]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
-        for batch in self._batches(sentences, rows=config.alternatives if config.sample else config.beam):
-            source_BS = pad_rows([sentence.ids for sentence in batch])
-            hypotheses = search(
+        wanted = config if glossary.mode == "enforced" else _with_all_alternatives(config)
+
+        def searched(batch: list[_Sentence]) -> list[list[Hypothesis]]:
+            return search(
                 self.stepper,
-                source_BS,
-                config if glossary.mode == "enforced" else _with_all_alternatives(config),
+                pad_rows([sentence.ids for sentence in batch]),
+                wanted,
                 numbers=[(numbers[s.text] if numbers else s.text) * 1_000_003 + s.place for s in batch],
                 prefixes=self._forced(batch, sentences, prefixes),
             )
+
+        batches = list(self._batches(sentences, rows=config.alternatives if config.sample else config.beam))
+        # An int8 kernel runs on one core, without Python's lock: threads take a batch each. Torch divides its own.
+        is_shared = self.precision == "int8" and len(batches) > 1 < self.compute.threads
+        with ThreadPoolExecutor(self.compute.threads if is_shared else 1) as pool:
+            results = list(pool.map(searched, batches) if is_shared else map(searched, batches))
+        for batch, hypotheses in zip(batches, results, strict=True):
             for sentence, own in zip(batch, hypotheses, strict=True):
                 preferred = glossary.prefer(own, sentence.protected.text, decode=self.tokenizer.decode)
                 found[sentence.text, sentence.place] = preferred[: config.alternatives]
