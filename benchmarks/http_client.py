@@ -40,11 +40,15 @@ class Connection:
         self._place = host, int(port)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str]]:
-        """Return status and headers of the answer; raise OSError or EOFError where there is none."""
+    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect, unless that is done."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._place)
-        reader, writer = self._streams
+        return self._streams
+
+    async def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str]]:
+        """Return status and headers of the answer; raise OSError or EOFError where there is none."""
+        reader, writer = await self.open()
         content = json.dumps(body).encode()
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)

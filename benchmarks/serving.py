@@ -112,10 +112,14 @@ async def load(
     running: Server, *, clients: int, is_over: Callable[[Tally], bool], rate: float | None = None
 ) -> tuple[Tally, float]:
     """Let clients ask one request after the other, together `rate` a second if given, until it is over."""
-    pair, tally, began = languages(running), Tally(), time.monotonic()
+    pair, tally = languages(running), Tally()
+    connections = [Connection(running.address) for _ in range(clients)]
+    for connection in connections:
+        await connection.open()
+    began = time.monotonic()
 
     async def ask(number: int) -> None:
-        connection = Connection(running.address)
+        connection = connections[number]
         due = began + (number / rate if rate else 0)
         while not is_over(tally):
             if rate:
@@ -346,7 +350,8 @@ def _sent(client: httpx.Client, case: Any, address: str) -> int | None:  # noqa:
             content=data if isinstance(data, bytes | str) else None,
             files=parts.get("files"),
         )
-    except (UnicodeError, ValueError, TypeError):
+        request.read()  # a form is written only now
+    except (UnicodeError, ValueError, TypeError, AttributeError):
         return None
     return client.send(request).status_code
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import signal
 from collections.abc import Callable, Iterator
 
@@ -75,6 +76,8 @@ async def _serve(config: ServingConfig, announce: Callable[[str], None]) -> None
             await starting
         except asyncio.CancelledError:
             return
+        gc.collect()
+        gc.freeze()  # what was loaded stays: no collection goes through it again while requests wait
         announcing = asyncio.create_task(_announce_when_listening(server, announce))
         try:
             await server.serve()
