@@ -66,7 +66,8 @@ def _fuzz(figures: Figures) -> str:
 
 
 def _statuses(statuses: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} × {status}" for status, count in statuses.items())
+    told = {"None": "not to be written as HTTP and not sent"}
+    return ", ".join(f"{count:,} × {told.get(status, status)}" for status, count in statuses.items())
 
 
 _SECTIONS: dict[str, tuple[str, Callable[[Figures], str]]] = {
