@@ -46,6 +46,17 @@ def gradients(model: Transformer) -> dict[str, Tensor]:
     return found
 
 
+def test_products_have_few_sizes_and_idle_rows_no_part_in_them() -> None:
+    model = make_model(norm="pre")
+    tokens = padded([11, 7, 2])
+    run = HandwrittenNetwork(model, dtype=torch.float64).forward(tokens, tokens, dropout=KeyedDropout(1))
+    assert run.padded_ND.size(0) == 32
+    assert run.hidden_ND.size(0) == 20
+    gradient_ND = torch.zeros_like(run.padded_ND)
+    run.backward(gradient_ND)
+    assert all(not gradient.any() for gradient in gradients(model).values())
+
+
 @pytest.mark.parametrize("lengths", [([11, 7, 2], [5, 19, 3]), ([17], [1]), ([3, 3], [16, 16])])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_hidden_states_and_gradients_are_those_that_torch_derives(

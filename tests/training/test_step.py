@@ -181,6 +181,7 @@ def test_the_estimate_of_a_part_tells_the_whole(
     stepper, batch = make_stepper(make_model(), config), largest(store, config)
     monkeypatch.setattr("transduce.training.memory.LOGITS_AT_ONCE", 0)
     monkeypatch.setattr("transduce.training.memory._BACKWARD_AND_ALLOCATOR", 1.0)
+    monkeypatch.setattr("transduce.backpropagation.packing.ROWS_AT_LEAST", 1)  # idle rows weigh in so small a batch
     assert batch.target_BT.size(0) >= 32
     assert estimated_need(stepper, batch) == pytest.approx(stepper.gradient.kept_for_backward(batch), rel=0.1)
 

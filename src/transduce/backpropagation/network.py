@@ -78,9 +78,16 @@ class _DecoderLayer:
 class Pass:
     """A forward pass: the decoder's output at every label, padding left out, and the way back."""
 
-    hidden_ND: Tensor
+    padded_ND: Tensor
+    """The output with idle rows at its end."""
+    count: int
     backward: Callable[[Tensor], None]
-    """Takes the gradient of `hidden_ND` and adds to those of all parameters; may be called once."""
+    """Takes the gradient of either form, 0 in idle rows, and adds to those of all parameters; may be called once."""
+
+    @property
+    def hidden_ND(self) -> Tensor:
+        """The output alone."""
+        return self.padded_ND[: self.count]
 
 
 class HandwrittenNetwork:
@@ -115,18 +122,20 @@ class HandwrittenNetwork:
     def forward(self, source_BS: Tensor, target_BT: Tensor, *, dropout: KeyedDropout) -> Pass:
         """Run the network on a padded batch; `target_BT` are labels."""
         source, target = (Packing(tokens != 0, heads=self.heads) for tokens in (source_BS, target_BT))
-        memory_ND, pull_encoder = self._encode(source_BS[source_BS != 0], source, dropout)
+        memory_ND, pull_encoder = self._encode(source.with_idle_rows(source_BS[source_BS != 0]), source, dropout)
         memory = Memory(memory_ND, source, visibility=tokens_visible(target, source, dtype=self.dtype))
-        inputs_N = offset_by_one(target_BT)[target_BT != 0]
+        inputs_N = target.with_idle_rows(offset_by_one(target_BT)[target_BT != 0])
         hidden_ND, pull_decoder = self._decode(inputs_N, memory, target, dropout)
 
         @torch.no_grad()
         def backward(gradient_ND: Tensor) -> None:
-            pull_decoder(gradient_ND.to(self.dtype))
+            assert gradient_ND.size(0) in (target.count, target.rows)
+            has_idle_rows = gradient_ND.size(0) == target.rows
+            pull_decoder((gradient_ND if has_idle_rows else target.with_idle_rows(gradient_ND)).to(self.dtype))
             assert memory.gradient_ND is not None
             pull_encoder(memory.gradient_ND)
 
-        return Pass(hidden_ND, backward)
+        return Pass(hidden_ND, target.count, backward)
 
     def _encode(self, tokens_N: Tensor, side: Packing, dropout: KeyedDropout) -> tuple[Tensor, LastPullback]:
         visibility = tokens_visible(side, side, dtype=self.dtype)

@@ -1,7 +1,9 @@
 """A batch as one long row of tokens, and how attention finds its sentences in it.
 
 Everything but attention treats each token by itself, so padding need not be computed there: tokens of all sentences
-follow each other in a matrix of N rows. Attention wants its heads side by side and its sentences padded,
+follow each other in a matrix of N rows. oneDNN prepares code for every new size of a product, which takes as long as a
+small product itself, so N is the next multiple of 32: the last rows are idle, and what they compute is read by nobody
+and has gradient 0. Attention wants its heads side by side and its sentences padded,
 
     (N, P·H·E)  →  (P, B·H, L, E)
 
@@ -17,6 +19,7 @@ import torch
 from torch import Tensor
 
 SHORTEST = 16
+ROWS_AT_LEAST = 32
 
 
 class Packing:
@@ -24,16 +27,22 @@ class Packing:
 
     def __init__(self, is_token_BL: Tensor, *, heads: int) -> None:
         self.heads, self.sentences = heads, is_token_BL.size(0)
-        sentence_N, self.position_N = is_token_BL.nonzero(as_tuple=True)
-        self.count = self.position_N.numel()
+        sentence, position = is_token_BL.nonzero(as_tuple=True)
+        self.count = position.numel()
+        self.rows = -(-self.count // ROWS_AT_LEAST) * ROWS_AT_LEAST
         self.length = max(SHORTEST, is_token_BL.size(1))
-        self.slot_N = sentence_N * self.length + self.position_N
+        slot = sentence * self.length + position
+        self.position_N, self.slot_N = self.with_idle_rows(position), self.with_idle_rows(slot)
         self.row_BL = torch.zeros(self.sentences, self.length, dtype=torch.int64)
-        self.row_BL.view(-1)[self.slot_N] = torch.arange(self.count)
+        self.row_BL.view(-1)[slot] = torch.arange(self.count)
         self.is_token_BL = torch.zeros(self.sentences, self.length, dtype=torch.bool)
-        self.is_token_BL.view(-1)[self.slot_N] = True
+        self.is_token_BL.view(-1)[slot] = True
         self._to_heads = cache(self._index_to_heads)
         self._from_heads = cache(self._index_from_heads)
+
+    def with_idle_rows(self, rows: Tensor) -> Tensor:
+        """Return one value, or one row of values, for each token, followed by zeros for the idle rows."""
+        return torch.cat([rows, rows.new_zeros(self.rows - self.count, *rows.shape[1:])])
 
     def to_heads(self, matrix: Tensor, *, parts: int) -> Tensor:
         """Return `parts` matrices of N rows, joined in columns, by head: shape (P, B·H, L, E)."""
@@ -42,10 +51,12 @@ class Packing:
         return by_head.view(parts, self.sentences * self.heads, self.length, width)
 
     def from_heads(self, by_head: Tensor) -> Tensor:
-        """Return the rows of the tokens alone, the parts and heads joined in columns: shape (N, P·H·E)."""
+        """Return the rows of the tokens, the parts and heads joined in columns, idle ones 0: shape (N, P·H·E)."""
         parts, width = by_head.size(0), by_head.size(-1)
         rows = by_head.view(-1, width).index_select(0, self._from_heads(parts))
-        return rows.view(self.count, parts * self.heads * width)
+        matrix = rows.view(self.rows, parts * self.heads * width)
+        matrix[self.count :] = 0.0
+        return matrix
 
     def _index_to_heads(self, parts: int) -> Tensor:
         part_P111 = torch.arange(parts)[:, None, None, None]

@@ -34,10 +34,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Predictions:
-    """One pass over one chunk: its logits and what follows from them (C tokens in the chunk)."""
+    """One pass over one chunk of R rows, of which the first C have a label: its logits and what follows from them."""
 
     logits_CV: Tensor
-    probabilities_CV: Tensor
+    probabilities_RV: Tensor
     log_normalizer_C: Tensor
     """log Σ e^z."""
     label_logit_C: Tensor
@@ -100,35 +100,36 @@ class LossWork:
         self.hidden_gradient_PND, self.matrix_gradient_VD = torch.zeros_like(self.hidden_PND), matrix_gradient_VD
 
     def take_all(self, label_N: Tensor) -> None:
-        """Add every row, where none is padding."""
+        """Add every row that has a label, where none is padding; the last rows may have none."""
         for start in range(0, label_N.numel(), self.rows_at_once):
             rows = slice(start, start + self.rows_at_once)
             self.take(rows, label_N[rows])
         self.finish()
 
-    def take(self, rows_C: Tensor | slice, label_C: Tensor) -> None:
-        """Add one chunk of tokens to the sums and gradients."""
-        passes = [hidden_ND[rows_C] for hidden_ND in self.hidden_PND]
-        predictions = [self.predict(hidden_CD, label_C) for hidden_CD in passes]
+    def take(self, rows_R: Tensor | slice, label_C: Tensor) -> None:
+        """Add one chunk of tokens to the sums and gradients; rows beyond the labels take part in products alone."""
+        passes = [hidden_ND[rows_R] for hidden_ND in self.hidden_PND]
+        predictions = [self.predict(hidden_RD, label_C) for hidden_RD in passes]
         share = 1.0 / len(passes)
-        for hidden_CD, prediction in zip(passes, predictions, strict=True):
-            self.add_sums(hidden_CD, prediction, share=share)
-        gradients = [prediction.probabilities_CV for prediction in predictions]
+        for hidden_RD, prediction in zip(passes, predictions, strict=True):
+            self.add_sums(hidden_RD[: label_C.numel()], prediction, share=share)
+        gradients = [prediction.probabilities_RV for prediction in predictions]
         if self.weights.divergence:
             gradients = self.add_divergence(predictions[0], predictions[1])
         if self.matrix_gradient_VD is not None:
-            for index, (hidden_CD, gradient_CV) in enumerate(zip(passes, gradients, strict=True)):
-                self.add_gradients(index, rows_C, hidden_CD, gradient_CV, label_C)
+            for index, (hidden_RD, gradient_RV) in enumerate(zip(passes, gradients, strict=True)):
+                self.add_gradients(index, rows_R, hidden_RD, gradient_RV, label_C)
 
-    def predict(self, hidden_CD: Tensor, label_C: Tensor) -> Predictions:
+    def predict(self, hidden_RD: Tensor, label_C: Tensor) -> Predictions:
         """Return the chunk's logits, softmax and log Σ e^z.
 
         The softmax adds up in float32. For the gradient alone it is rounded to the products' precision at once, since
         it would be rounded for the products anyway: that spares two passes over the logits.
         """
-        logits_CV = hidden_CD.to(self.product_VD.dtype) @ self.product_VD.T
+        logits_RV = hidden_RD.to(self.product_VD.dtype) @ self.product_VD.T
         is_for_gradient_alone = self.matrix_gradient_VD is not None and not self.weights.divergence
-        probabilities_CV = logits_CV.softmax(dim=-1, dtype=logits_CV.dtype if is_for_gradient_alone else self.dtype)
+        probabilities_RV = logits_RV.softmax(dim=-1, dtype=logits_RV.dtype if is_for_gradient_alone else self.dtype)
+        logits_CV, probabilities_CV = logits_RV[: label_C.numel()], probabilities_RV[: label_C.numel()]
         highest_logit_C = logits_CV.amax(dim=-1).to(self.dtype)
         label_logit_C = logits_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype)
         label_probability_C = probabilities_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype)
@@ -137,7 +138,7 @@ class LossWork:
         else:
             # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
             log_normalizer_C = highest_logit_C - probabilities_CV.amax(dim=-1).to(self.dtype).log()
-        return Predictions(logits_CV, probabilities_CV, log_normalizer_C, label_logit_C, highest_logit_C)
+        return Predictions(logits_CV, probabilities_RV, log_normalizer_C, label_logit_C, highest_logit_C)
 
     def add_sums(self, hidden_CD: Tensor, prediction: Predictions, *, share: float) -> None:
         """Add the chunk's losses and count its correct labels."""
@@ -157,35 +158,39 @@ class LossWork:
         """Add R-Drop's divergence; return what softmax(z) becomes in the gradient of each pass."""
         log_ratio_CV = one.logits_CV.to(self.dtype).sub_(other.logits_CV)
         log_ratio_CV -= (one.log_normalizer_C - other.log_normalizer_C)[:, None]
-        p_CV, q_CV = one.probabilities_CV, other.probabilities_CV
+        p_CV, q_CV = (each.probabilities_RV[: log_ratio_CV.size(0)] for each in (one, other))
         forward_C, backward_C = (p_CV * log_ratio_CV).sum(dim=-1), -(q_CV * log_ratio_CV).sum(dim=-1)
         weight = self.weights.divergence / 2.0  # of a pass's own gradient, which counts half: hence not a quarter
         self.objective += weight / 2.0 * (forward_C + backward_C).sum()
         # ∂KL(p‖q)/∂z_p = p (log p/q - KL(p‖q)) and ∂KL(q‖p)/∂z_p = p - q; likewise for q.
         of_one_CV = p_CV + weight * (p_CV * (log_ratio_CV - forward_C[:, None]) + p_CV - q_CV)
         of_other_CV = q_CV + weight * (q_CV * (-log_ratio_CV - backward_C[:, None]) + q_CV - p_CV)
-        return [of_one_CV, of_other_CV]
+        idle = one.probabilities_RV.size(0) - log_ratio_CV.size(0)
+        return [torch.nn.functional.pad(of_CV, (0, 0, 0, idle)) for of_CV in (of_one_CV, of_other_CV)]
 
     def add_gradients(
-        self, index: int, rows_C: Tensor | slice, hidden_CD: Tensor, gradient_CV: Tensor, label_C: Tensor
+        self, index: int, rows_R: Tensor | slice, hidden_RD: Tensor, gradient_RV: Tensor, label_C: Tensor
     ) -> None:
         """Add the chunk's share of both gradients; the uniform part of q is left for `finish`."""
         assert self.hidden_gradient_PND is not None
         assert self.matrix_gradient_VD is not None
         share = 1.0 / self.hidden_PND.size(0)
         # One number in each row: torch's scatter_add_ would copy all of them first.
-        place_C = torch.arange(label_C.numel(), device=label_C.device) * gradient_CV.size(1) + label_C
-        extra_C = gradient_CV.new_full((label_C.numel(),), self.weights.other - self.weights.true)
-        gradient_CV.view(-1).index_add_(0, place_C, extra_C)
-        rounded_CV = gradient_CV.to(self.product_VD.dtype)
-        hidden_gradient_CD = (rounded_CV @ self.product_VD).to(self.dtype) - self.weights.other * self.matrix_sum_D
-        self.hidden_gradient_PND[index, rows_C] = (share * hidden_gradient_CD).to(self.hidden_PND.dtype)
-        product_CD = hidden_CD.to(self.product_VD.dtype)
+        count = label_C.numel()
+        place_C = torch.arange(count, device=label_C.device) * gradient_RV.size(1) + label_C
+        extra_C = gradient_RV.new_full((count,), self.weights.other - self.weights.true)
+        gradient_RV.view(-1).index_add_(0, place_C, extra_C)
+        gradient_RV[count:] = 0.0
+        rounded_RV = gradient_RV.to(self.product_VD.dtype)
+        hidden_gradient_RD = (rounded_RV @ self.product_VD).to(self.dtype) - self.weights.other * self.matrix_sum_D
+        hidden_gradient_RD[count:] = 0.0
+        self.hidden_gradient_PND[index, rows_R] = (share * hidden_gradient_RD).to(self.hidden_PND.dtype)
+        product_RD = hidden_RD.to(self.product_VD.dtype)
         if self.product_VD.dtype == self.dtype:
-            self.matrix_gradient_VD.addmm_(rounded_CV.T, product_CD, alpha=share)
+            self.matrix_gradient_VD.addmm_(rounded_RV.T, product_RD, alpha=share)
         else:
-            self.matrix_gradient_VD.add_(rounded_CV.T @ product_CD, alpha=share)
-        self.hidden_sum_D += share * hidden_CD.sum(dim=0, dtype=self.dtype)
+            self.matrix_gradient_VD.add_(rounded_RV.T @ product_RD, alpha=share)
+        self.hidden_sum_D += share * hidden_RD[:count].sum(dim=0, dtype=self.dtype)
 
     def finish(self) -> None:
         """Add the uniform part of q to the matrix's gradient: the same vector for every row."""

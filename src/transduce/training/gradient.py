@@ -109,7 +109,7 @@ class WrittenOutGradient(_Common):
         dropout = KeyedDropout(dropout_key)
         passes = [self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout) for _ in range(self.passes)]
         loss, gradients_ND = token_loss_and_gradient(
-            [each.hidden_ND for each in passes],
+            [each.padded_ND for each in passes],
             self.model.output_matrix_VD,
             batch.target_BT[batch.target_BT != 0],
             smoothing=self.smoothing,

@@ -100,6 +100,7 @@ def token_loss_and_gradient(
 ) -> tuple[Loss, list[Tensor]]:
     """Return the same loss of packed tokens, and the gradient of each pass's hidden states.
 
+    There may be more hidden states than labels: those have no loss, and gradient 0.
     The output matrix's gradient is added to its `grad`.
     """
     assert len(hiddens_ND) == (2 if r_drop else 1)
