@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from transduce.engine.products import weight_limit
 from transduce.errors import ConfigError, DataError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, load_model, save_model
@@ -53,6 +54,19 @@ def test_what_is_shown_is_what_search_gave(translator: Translator) -> None:
         assert not report.translated.is_forced
         assert report.largest_difference < 1e-4
         assert report.recording.cross.weights_LHQK.shape[2:] == (len(report.target.ids), len(report.source.ids))
+
+
+@pytest.mark.skipif(weight_limit() is None, reason="torch has no exact int8 product on this processor")
+def test_numbers_are_those_of_float32_whatever_translates(translator: Translator, folders: list[Path]) -> None:
+    other = Translator.load(folders[0], precision="int8", threads=1)
+    report = other.attention("the dog runs.", target="eine Katze")
+    assert report.translated.precision == "int8"
+    source, target = report.source.ids, report.target.ids
+    found, expected = (
+        each.head_numbers(source=source, target=target, stack="cross", layer=1, head=3).to_entry()
+        for each in (other, translator)
+    )
+    assert found == expected
 
 
 def test_a_forced_translation_has_the_likelihood_that_likelihood_gives(translator: Translator) -> None:

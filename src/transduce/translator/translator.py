@@ -268,7 +268,7 @@ class Translator:
         self, *, source: Sequence[int], target: Sequence[int], stack: Stack, layer: int, head: int
     ) -> HeadNumbers:
         """Return q, k and v of one head for the token ids of a report: what `numbers=True` gives for all of them."""
-        return head_numbers(self.models[0].transformer(), source, target, stack, layer, head)
+        return head_numbers(self._weights[0]().transformer(), source, target, stack, layer, head)
 
     def _refuse_to_inspect(self, ids: Sequence[int], *, longest: int) -> None:
         if len(ids) > longest:
