@@ -23,7 +23,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     tracked = {
         file.relative_to(source).as_posix()
         for file in (source / "transduce").rglob("*")
-        if file.is_file() and file.suffix != ".pyc"
+        if file.is_file() and file.parent.name != "__pycache__"
     }
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
