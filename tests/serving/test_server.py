@@ -194,9 +194,10 @@ def test_where_the_queue_is_full_nobody_waits_for_a_body(run_server: Any, model:
     """A refusal costs next to nothing: it comes before the body does, and readiness stays."""
     options = ("--queue-limit", "1", "--batch-tokens", "1", "--alternative-limit", "64")
     with run_server(tmp_path / "log", model, *options) as server, server.client() as client:
-        body = {"text": ["a cat sleeps here. " * 240], "alternatives": 64, "beam": 64}
+        body = {"text": ["a cat sleeps here. " * 30] * 8, "alternatives": 64, "beam": 64}
         flood = threading.Thread(target=lambda: client.post("/v1/translate", json=body))
         flood.start()
+        time.sleep(0.5)  # else a request without a body might take the only place, and the flood be refused
         host, _, port = server.address.removeprefix("http://").partition(":")
         head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n"
         answer = b""
