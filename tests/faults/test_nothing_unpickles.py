@@ -19,7 +19,7 @@ folder, unpickled = Path(sys.argv[1]), []
 
 
 def listen(event, arguments):
-    # numba, where it is installed, reads back the machine code that it keeps beside the package: as trusted as .pyc files
+    # numba, where it is installed, reads back machine code that it keeps beside the package: as trusted as .pyc files
     if event == "pickle.find_class" and not any("numba" in frame.filename for frame in traceback.extract_stack()):
         unpickled.append(arguments)
 

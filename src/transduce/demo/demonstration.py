@@ -150,7 +150,7 @@ def _train(
 def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> Choice:
     """Prepare the corpus, measure a step, and return the experiment with as many steps as fit the time here."""
     with opened_run(choice, folder, progress=progress) as run:
-        fitting = int(size.training_seconds / run.seconds_per_step())
+        fitting = int(size.training_seconds / run.seconds_per_step(during=max(1.0, size.training_seconds / 30.0)))
     steps = max(_FEWEST_STEPS, min(_MOST_STEPS, fitting))
     changes = {
         "decay_steps": steps,
