@@ -1,5 +1,6 @@
 """Drives systems that wait for requests (see rounds.py), in alternation."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -8,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+
+
+class Broken(Exception):
+    """A system has ended by itself; the message is the last that it said."""
 
 
 class System:
@@ -37,12 +42,11 @@ class System:
             if line.startswith("{"):  # libraries print things of their own
                 answer: dict[str, Any] = json.loads(line)
                 return answer
-        raise SystemExit(
-            f"{self.process.args} ended:\n{self.log.read_text(encoding='utf-8', errors='replace')[-3000:]}"
-        )
+        raise Broken(self.log.read_text(encoding="utf-8", errors="replace")[-1000:].strip())
 
     def close(self) -> None:
         """Let the process end."""
         assert self.process.stdin is not None
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()

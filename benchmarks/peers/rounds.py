@@ -49,7 +49,7 @@ def read_batches(folder: Path) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def serve(step: Callable[[int], float]) -> None:
     """Run `step` on the batches asked for until there is no more request; `step` returns the loss per token."""
-    print(json.dumps({"ready": True}), flush=True)
+    print(json.dumps({"ready": True, "torch": sys.modules["torch"].__version__}), flush=True)
     for line in sys.stdin:
         batches = json.loads(line)["batches"]
         clock, processor = time.perf_counter(), time.process_time()
