@@ -28,13 +28,14 @@ def _throughput(figures: Figures) -> str:
 
 
 def _soak(figures: Figures) -> str:
-    slopes, ends = figures["megabytes_per_100000_requests"], figures["megabytes_at_end"]
+    slopes, halves = figures["megabytes_per_100000_requests"], figures["megabytes_at_half"]
+    ends = figures["megabytes_at_end"]
     return (
         f"64 clients at 80 % of {figures['capacity_per_second']} requests/s for {figures['seconds']:g} seconds: "
-        f"{_statuses(figures['statuses_at_80_percent'])}, {figures['unanswered']} without an answer, p99 "
-        f"{figures['p99_ms_at_80_percent']} ms. Then {figures['requests']:,} requests; memory in their second half "
-        f"grew by {slopes['server']} MB (server) and {slopes['child']} MB (model process) per 100,000 requests, to "
-        f"{ends['server']} and {ends['child']} MB."
+        f"{_statuses(figures['statuses'])}, {figures['unanswered']} without an answer, p50 {figures['p50_ms']} ms, p99 "
+        f"{figures['p99_ms']} ms. Memory in the second half grew by {slopes['server']} MB (server) and "
+        f"{slopes['child']} MB (model process) per 100,000 requests: from {halves['server']} and {halves['child']} MB "
+        f"to {ends['server']} and {ends['child']} MB."
     )
 
 

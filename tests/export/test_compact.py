@@ -56,6 +56,12 @@ def test_the_card_travels_and_says_how_weights_are_stored(model: ModelDirectory,
     assert "int8 with a float32 scale for every row" in card
 
 
+def test_the_makers_words_stand_first_on_the_card(model: ModelDirectory, tmp_path: Path) -> None:
+    export_compact(model, tmp_path / "small", weights="int8", words="# Mine\n\nThe text is by others.\n")
+    card = (tmp_path / "small" / CARD).read_text(encoding="utf-8")
+    assert card.startswith("# Mine\n\nThe text is by others.\n\n# A card\n")
+
+
 def test_a_second_rounding_loses_nothing(model: ModelDirectory, tmp_path: Path) -> None:
     export_compact(model, tmp_path / "one", weights="int8")
     export_compact(load_model(tmp_path / "one"), tmp_path / "two", weights="int8")

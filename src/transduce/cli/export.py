@@ -41,6 +41,16 @@ def export(
             show_default=False,
         ),
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="With --format transduce: words of yours for the model's card, Markdown, set before what training "
+            "wrote there: whose the data is, what the model is good for.",
+        ),
+    ] = None,
 ) -> None:
     """Write a model as other programs read it, or smaller."""
     from transduce.errors import ConfigError
@@ -49,10 +59,13 @@ def export(
     possible = STORED_AS[format_name]
     if weights is not None and weights not in possible:
         raise ConfigError(f"--format {format_name} stores weights as {' or '.join(possible)}, not as {weights}.")
-    typer.echo(_write(load_model(find_model(model)), destination, format_name, weights or possible[0]))
+    if card is not None and format_name != "transduce":
+        raise ConfigError(f"--card goes with --format transduce; {format_name} has no card of that kind.")
+    words = card.read_text(encoding="utf-8") if card is not None else ""
+    typer.echo(_write(load_model(find_model(model)), destination, format_name, weights or possible[0], words))
 
 
-def _write(model: "ModelDirectory", destination: Path, format_name: str, weights: Weights) -> str:
+def _write(model: "ModelDirectory", destination: Path, format_name: str, weights: Weights, words: str) -> str:
     """Write the model in one format, and return what to tell of it."""
     if format_name == "ctranslate2":
         from transduce.export.ctranslate2 import export_ctranslate2
@@ -70,7 +83,7 @@ def _write(model: "ModelDirectory", destination: Path, format_name: str, weights
     if format_name == "transduce":
         from transduce.export.compact import export_compact
 
-        size = export_compact(model, destination, weights=weights)
+        size = export_compact(model, destination, weights=weights, words=words)
         return f"wrote {destination}: {size / 1e6:,.1f} MB of weights as {weights}"
     from transduce.export.huggingface import export_huggingface
 

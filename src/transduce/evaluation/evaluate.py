@@ -13,7 +13,7 @@ from transduce.data.sentence_hashes import Hashes
 from transduce.evaluation.overlap import overlap_with_training
 from transduce.evaluation.perplexity import TextLikelihood, likelihood_of, total_likelihood
 from transduce.evaluation.protocols import Protocol
-from transduce.evaluation.record import EvaluationRecord, Speed
+from transduce.evaluation.record import EvaluationRecord, Overlap, Speed
 from transduce.evaluation.reference_set import ReferenceSet
 from transduce.evaluation.scores import score
 from transduce.evaluation.significance import SAMPLES, Difference, paired_bootstrap
@@ -80,11 +80,7 @@ def evaluate(
     likelihood = _likelihood(system, test, progress=progress)
     with progress.stage("scoring", unit="sentences") as stage:
         scores = score(hypotheses, test.references, protocol=protocol)
-        overlap = None
-        if system.training_hashes is not None:
-            overlap = overlap_with_training(
-                test.sources, hypotheses, test.references, training_hashes=system.training_hashes, protocol=protocol
-            )
+        overlap = _overlap(system, test, hypotheses, protocol=protocol)
         stage.advance(len(hypotheses))
     facts = system.facts if speed else Facts(model_sha256=system.facts.model_sha256)
     record = EvaluationRecord(
@@ -154,6 +150,15 @@ def _likelihood(system: System, test: ReferenceSet, *, progress: Progress) -> Te
             parts += [likelihood_of(target, row) for (_, target), row in zip(some, rows, strict=True)]
             stage.advance(len(some))
     return total_likelihood(parts)
+
+
+def _overlap(system: System, test: ReferenceSet, hypotheses: Sequence[str], *, protocol: Protocol) -> Overlap | None:
+    """Return which of the sentences the system was trained on, if it kept their hashes."""
+    if system.training_hashes is None:
+        return None
+    return overlap_with_training(
+        test.sources, hypotheses, test.references, training_hashes=system.training_hashes, protocol=protocol
+    )
 
 
 def _speed(translated: Translated, *, sentences: int, facts: Facts) -> Speed:

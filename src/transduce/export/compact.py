@@ -16,12 +16,17 @@ _MEANINGS: dict[Storage, str] = {
 }
 
 
-def export_compact(model: ModelDirectory, folder: Path, *, weights: Storage) -> int:
-    """Write the model at `folder`, which must not exist, with its weights stored as asked; return their bytes."""
+def export_compact(model: ModelDirectory, folder: Path, *, weights: Storage, words: str = "") -> int:
+    """Write the model at `folder`, which must not exist, with its weights stored as asked; return their bytes.
+
+    `words` of its maker's own (whose the data is, what the model is for) go before what training wrote on the card.
+    """
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     card = model.folder / CARD
     text = card.read_text(encoding="utf-8") if card.is_file() else "# A model\n"
+    if words:
+        text = f"{words.rstrip()}\n\n{text}"
     save_model(
         folder,
         model.description.model_copy(update={"weights": weights}),

@@ -25,7 +25,7 @@ from transduce.serving.refusal import Refusal
 from transduce.text.tokenizer import Tokenizer
 
 _LONGEST_PAUSE = 30.0
-_ANSWERED_AT_ONCE = 8
+_ANSWERED_AT_ONCE = 2
 _DEATHS_ALLOWED = 1
 _SECONDS_BETWEEN_RENEWALS = 60.0
 
