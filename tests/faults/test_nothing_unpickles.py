@@ -9,7 +9,6 @@ from tests.faults.small_run import environment
 
 TRAIN_AND_TRANSLATE = """
 import sys
-import traceback
 from pathlib import Path
 
 from tests.faults import small_run
@@ -19,8 +18,7 @@ folder, unpickled = Path(sys.argv[1]), []
 
 
 def listen(event, arguments):
-    # numba, where it is installed, reads back machine code that it keeps beside the package: as trusted as .pyc files
-    if event == "pickle.find_class" and not any("numba" in frame.filename for frame in traceback.extract_stack()):
+    if event == "pickle.find_class":
         unpickled.append(arguments)
 
 

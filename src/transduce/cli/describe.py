@@ -21,7 +21,7 @@ def describe(
     length: Annotated[int, typer.Option(help="Length of the sentences that arithmetic is counted for.")] = 25,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
 ) -> None:
-    """Show parameters by part, arithmetic per token and for the whole schedule, and memory."""
+    """Show parameters by part, arithmetic per token and for the whole schedule, memory, and the precision here."""
     import json
 
     facts = _gather(what, vocabulary=vocabulary, length=length)
@@ -32,6 +32,7 @@ def describe(
 
 
 def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]:
+    from transduce.engine import choose_precision
     from transduce.model import cost
 
     config, training = _described(what)
@@ -56,6 +57,7 @@ def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]
             "translation_float32": cost.translation_memory(config),
             "translation_int8": cost.translation_memory(config, bytes_per_weight=1),
         },
+        "automatic_precision": choose_precision("auto", [config]),
     }
     if training is not None:
         tokens = training.micro_batch_tokens or training.batch_tokens
@@ -129,3 +131,4 @@ def _draw(facts: dict[str, Any]) -> None:
             else "."
         )
     )
+    console.print(f"On this machine `--precision auto` translates in {facts['automatic_precision']}.")

@@ -10,8 +10,10 @@ from transduce.cli.translate_documents import DocumentRequest, fill_documents, r
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from transduce.decoding.config import DecodingConfig
+    from transduce.progress import Progress
     from transduce.translator import Glossary, Translation, Translator
 
 
@@ -121,19 +123,13 @@ def _translate_stream(
     glossary: "Glossary",
     is_json: bool,
 ) -> None:
-    from contextlib import nullcontext
-
-    from transduce.cli.terminal import is_watched, terminal_progress
-    from transduce.progress import Silent
     from transduce.translator.lines import LineReader, translate_lines
 
     reader = LineReader(inputs)
-    shows_bar = is_watched(sys.stderr) and not stream.isatty()
-    watched: Any = terminal_progress() if shows_bar else nullcontext(Silent())
     warnings: list[str] = []
     translations = translate_lines(translator, reader, config, glossary=glossary)
     try:
-        with watched as progress, progress.stage("translating", unit="lines") as stage:
+        with _progress_beside(stream) as progress, progress.stage("translating", unit="lines") as stage:
             for number, translation in enumerate(translations, start=1):
                 stream.write(_line(translation, is_json=is_json) + "\n")
                 if translation.refusal:
@@ -150,6 +146,19 @@ def _translate_stream(
             warnings.append(f"{reader.damaged_lines:,} lines held bytes that are no UTF-8; they became U+FFFD")
         for warning in warnings:
             typer.echo(f"transduce: {warning}", err=True)
+
+
+def _progress_beside(stream: TextIO) -> "AbstractContextManager[Progress]":
+    """Return a bar where someone sees it and it would not run into the output, else silence."""
+    from contextlib import nullcontext
+
+    from transduce.progress import Silent
+
+    if not sys.stderr.isatty() or stream.isatty():
+        return nullcontext(Silent())
+    from transduce.cli.terminal import is_watched, terminal_progress  # rich takes 0.1 s to import
+
+    return terminal_progress() if is_watched(sys.stderr) else nullcontext(Silent())
 
 
 def _converse(translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", is_json: bool) -> None:

@@ -32,11 +32,11 @@ class DocumentRequest:
 
 def requested_documents(files: Sequence[str], *, format_name: str | None) -> tuple[tuple[Path, str], ...]:
     """Return the documents among the inputs, with their formats; none if the inputs are lines of text."""
+    if format_name == "text" or (format_name is None and not files):
+        return ()
     from transduce.documents.filling import FORMATS, format_of
     from transduce.errors import DataError
 
-    if format_name == "text":
-        return ()
     if format_name is not None and format_name not in FORMATS:
         raise DataError(f"--format {format_name} is not known. Choose one of text, {', '.join(FORMATS)}.")
     kinds = [format_name or (format_of(Path(name)) if name != "-" else None) for name in files]

@@ -9,20 +9,19 @@ from functools import cache
 from types import ModuleType
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from transduce.compute import processor_flags
-from transduce.engine import plain_kernels
+from transduce.engine import fused_kernels, machine_code, plain_kernels
 from transduce.engine.products import FULL, Product, weight_limit
+from transduce.engine.vnni_products import VnniProduct
 
 
 class AnyProduct(Protocol):
     """A packed matrix."""
 
     @property
-    def offset(self) -> NDArray[np.float32]:
+    def offset(self) -> Tensor:
         """What is added to its outputs, once they have their rows' scales."""
 
     def __call__(self, rows: Tensor) -> Tensor:
@@ -48,12 +47,7 @@ def torch_backend() -> Backend | None:
 def fused_backend() -> Backend | None:
     """Return what numba compiles, or None without numba or AVX-512 VNNI."""
     # Asked for an instruction that the processor lacks, the compiler would end the process: ask the processor first.
-    if "avx512_vnni" not in processor_flags():
-        return None
-    try:
-        from transduce.engine import fused_kernels
-        from transduce.engine.vnni_products import VnniProduct
-    except ImportError:
+    if "avx512_vnni" not in processor_flags() or not machine_code.can_be_made():
         return None
     return Backend("numba", fused_kernels, VnniProduct, FULL)
 

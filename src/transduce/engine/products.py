@@ -13,9 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 ZERO_POINT = 128
@@ -31,8 +29,7 @@ class Product:
         self._weight = torch.ops.onednn.qlinear_prepack(quantized, None)
         self._scale = scale
         self._zeros = torch.zeros(weight.size(0), dtype=torch.int32)
-        offset = torch.zeros(weight.size(0)) if bias is None else bias.detach().float().clone()
-        self.offset: NDArray[np.float32] = offset.numpy()
+        self.offset = torch.zeros(weight.size(0)) if bias is None else bias.detach().float().clone()
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the product, float32, still without the rows' scales and the offset."""
