@@ -1,8 +1,10 @@
 """Power cuts: a recorded run is replayed up to any of its calls, what was not flushed is lost or torn, and the run is
-started again on what is left. It must end with the weights of a run that lost nothing.
+started again on what is left. It must end with the weights of a run that lost nothing; and what the run had saved
+before it went on to other work must be there, whole, so that no more is lost than the steps since.
 """
 
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,10 @@ from typing import Any
 from tests.faults import small_run
 from tests.faults.recorded_disk import STRACE_OPTIONS, Disk, Operation, PowerCut, lay_down, operations
 from tests.faults.system_calls import attached
+
+from transduce.files import manifest_fault, recover_directory
+
+_PROMISES = re.compile(r"checkpoints/step-\d{8}|model")
 
 
 class Blackouts:
@@ -49,16 +55,35 @@ class Blackouts:
         }
         shutil.rmtree(place)
 
-    def strike(self, count: int, *, trial: str) -> None:
-        """Cut the power after `count` calls, in the way that `trial` decides; go on with what is left, and compare."""
+    def promised(self, count: int) -> set[str]:
+        """Return what must outlive a cut after `count` calls: the newest of what was saved before other work began."""
+        changes = [operation for operation in self.operations[:count] if operation.kind != "flush"]
+        renamed = (Path(change.other) for change in changes[:-1] if change.kind == "rename")
+        saved = {name for path in renamed if _PROMISES.fullmatch(name := path.relative_to(self.run).as_posix())}
+        return (saved & {"model"}) | set(sorted(saved - {"model"})[-1:])
+
+    def cut(self, count: int, *, trial: str) -> Path:
+        """Return what is left of the run after `count` calls, as `trial` decides; promises must be kept."""
         place = self.folder / "left"
+        shutil.rmtree(place, ignore_errors=True)
         disk = self.replayed(count)
         cut = PowerCut(random.Random(trial), disk)
         lay_down(disk.top, place, names=cut.names, content=cut.content)
+        for name in self.promised(count):
+            recover_directory(place / name)
+            fault = manifest_fault(place / name)
+            assert fault is None, f"{self._where(count, trial)}: {name} had been saved, and {fault}"
+        return place
+
+    def _where(self, count: int, trial: str) -> str:
+        last = self.operations[count - 1] if count else None
+        return f"after {count} calls, the last {last and (last.kind, last.path)}, trial {trial!r}"
+
+    def strike(self, count: int, *, trial: str) -> None:
+        """Cut the power after `count` calls, go on with what is left, and compare."""
+        place, where = self.cut(count, trial=trial), self._where(count, trial)
         work = lambda: small_run.train(self.corpus, place)  # noqa: E731
         code = small_run.ended(small_run.forked(work, complaints=self.complaints))
-        last = self.operations[count - 1] if count else None
-        where = f"after {count} calls, the last {last and (last.kind, last.path)}, trial {trial!r}"
         try:
             assert code == small_run.FINISHED, f"{where}: {self.complaints.read_text(encoding='utf-8')}"
             assert not (other := small_run.difference(place, self.expected)), f"{where}: {other}"
