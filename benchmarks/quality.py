@@ -71,7 +71,7 @@ def score(run: Path, test: str, *, languages: tuple[str, str], threads: str | No
         records[protocol] = json.loads(given)
     return {
         protocol: {
-            score["name"]: {"score": score["score"], "signature": score["signature"]} for score in record["scores"]
+            score["name"]: {"score": score["value"], "signature": score["signature"]} for score in record["scores"]
         }
         for protocol, record in records.items()
     }
