@@ -1,17 +1,19 @@
 """What a glossary does: how often its terms appear, and BLEU, without it, preferred and enforced.
 
-    python benchmarks/terminology.py MODEL --train a.en.gz,a.de.gz --test b.en.gz,b.de.gz [--sentences 300]
+    python benchmarks/terminology.py MODEL --train train.en.gz,train.de.gz --test valid.en.gz,valid.de.gz
 
 The glossary is read off the training text: words that go together with one word of the other language more than
 anything else does (Dice's coefficient). Only sentences count whose reference uses the glossary's translation, so that
-following it is right. Nothing is trained for any of this, and words are taken as they stand, not inflected. Writes
-results/terminology.json and .md next to this file.
+following it is right. Nothing is trained for any of this, and words are taken as they stand, not inflected. MODEL is a
+model directory, a run or a bundled model's name. Writes results/terminology.json and .md next to this file; processor
+time is this process's own, for all sentences together.
 """
 
 import argparse
 import datetime
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,21 +70,26 @@ def measure(model: str, *, train: str, test: str, sentences: int, threads: int) 
     pairs = pairs[:sentences]
     texts, references = [source for source, _ in pairs], [target for _, target in pairs]
     translator = Translator.load(model, threads=threads)
+    translator.translate(texts[:50])  # so that the first measurement pays for no compilation
     found: dict[str, Any] = {}
     for name in ("without", "preferred", "enforced"):
         glossary = Glossary(()) if name == "without" else Glossary(terms, mode=name)
+        began = time.process_time()
         outputs = [own.text for own in translator.translate(texts, glossary=glossary)]
+        seconds = time.process_time() - began
         bleu = sacrebleu.metrics.BLEU()
         found[name] = {
             "terms_appearing": sum(
                 appearing(finder.wanted(text), output) for text, output in zip(texts, outputs, strict=True)
             ),
+            "processor_seconds": round(seconds, 2),
             "bleu": round(bleu.corpus_score(outputs, [references]).score, 2),
             "signature": str(bleu.get_signature()),
         }
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "model": Path(model).name,
+        "precision": translator.precision,
         "glossary_terms": len(terms),
         "sentences": len(texts),
         "terms_wanted": sum(len(finder.wanted(text)) for text in texts),
@@ -93,13 +100,16 @@ def measure(model: str, *, train: str, test: str, sentences: int, threads: int) 
 def as_markdown(found: dict[str, Any]) -> str:
     """Return the figures as a page."""
     rows = "\n".join(
-        f"| {name} | {found[name]['terms_appearing']} of {found['terms_wanted']} | {found[name]['bleu']} |"
+        f"| {name} | {found[name]['terms_appearing']} of {found['terms_wanted']} "
+        f"({found[name]['terms_appearing'] / found['terms_wanted']:.1%}) | {found[name]['bleu']} "
+        f"| {found[name]['processor_seconds']} s |"
         for name in ("without", "preferred", "enforced")
     )
     return (
-        f"# Terminology\n\n{found['date']}, model {found['model']}, {found['sentences']} sentences whose references "
-        f"use the glossary's translations; it has {found['glossary_terms']} terms, read off the training text.\n\n"
-        f"| glossary | terms that appear | BLEU |\n|---|---|---|\n{rows}\n\n{found['without']['signature']}\n"
+        f"# Terminology\n\n{found['date']}, model {found['model']} in {found['precision']}, {found['sentences']} "
+        f"sentences whose references use the glossary's translations; it has {found['glossary_terms']} terms, read off "
+        "the training text.\n\n| glossary | terms that appear | BLEU | processor time |\n|---|---|---|---|\n"
+        f"{rows}\n\n{found['without']['signature']}\n"
     )
 
 

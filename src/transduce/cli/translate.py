@@ -49,7 +49,7 @@ def translate(
     ] = None,
     terms: Annotated[
         Literal["enforced", "preferred"],
-        typer.Option(help="Put the glossary's terms in as they are, or choose them where the search offers them."),
+        typer.Option(help="Search among translations with the glossary's terms only, or take them where they come up."),
     ] = "enforced",
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept alive; 1 is greedy.  [default: 4]")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="α of the length penalty.  [default: 0.6]")] = None,

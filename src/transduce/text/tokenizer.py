@@ -35,6 +35,7 @@ from transduce.text.vocabulary import (
     write_model,
 )
 from transduce.text.vocabulary_learning import learn_pieces
+from transduce.text.word_edges import WordEdges
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Piece", "Tokenizer"]
 
@@ -150,6 +151,15 @@ class Tokenizer:
             pieces.append(Piece(token, self._printable[token], starts[position], ends[position + length - 1]))
             position += 0 if bytes_left else length
         return pieces
+
+    def encode_inside(self, text: str) -> list[int]:
+        """Return the ids of `text` as it is written right after something else: its first word has no mark."""
+        return self._encode_normal(RESERVED[0] + normalize(text))[2:]
+
+    @cached_property
+    def word_edges(self) -> WordEdges:
+        """Which tokens words end at, and may begin after."""
+        return WordEdges.of(self._bytes_by_id)
 
     def _encode_normal(self, normal: str) -> list[int]:
         if len(normal) < LONGEST_WORD:

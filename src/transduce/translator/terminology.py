@@ -1,12 +1,11 @@
 """Terms that a translation should use, given when translating: no training knows of them.
 
-Enforced: a term in the source becomes a reserved symbol, like a placeholder, and what is put back is the term's
-translation. It is there whenever the model copies the symbol; the model does not see the word, so it cannot inflect it,
-nor choose an article for it. Where a symbol got lost, as in a model that was never shown any, the text is translated
-again with its terms preferred, and those that are still absent count as missing placeholders do.
+Enforced: where the translation lacks a term, the best one that has all terms is searched for (`enforcement.py`). The
+model sees the words that they translate. Terms that do not fit within the limit on length count as missing
+placeholders do.
 
-Preferred: the model sees the words, and among the hypotheses that its beam search ends with the one that uses the most
-of the wanted terms is taken, the better score deciding between equals. A term that no hypothesis has does not appear.
+Preferred: among the hypotheses that its beam search ends with the one that uses the most of the wanted terms is taken,
+the better score deciding between equals. A term that no hypothesis has does not appear.
 """
 
 import re
@@ -19,11 +18,11 @@ from typing import Literal
 from transduce.data.formats import Corpus, Selection
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import DataError
-from transduce.text.placeholders import RESERVED, Protected, protect
+from transduce.text.normalization import normalize
+from transduce.text.placeholders import protect
+from transduce.text.word_edges import needs_edge
 
 Mode = Literal["enforced", "preferred"]
-# Scripts that set no space between words: there a term may begin anywhere.
-_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Glossary:
 
     @cached_property
     def _translations(self) -> dict[str, str]:
-        return {source.casefold(): target for source, target in self.terms}
+        return {source.casefold(): normalize(target) for source, target in self.terms}
 
     def _translation(self, found: str) -> str:
         return self._translations[" ".join(found.split()).casefold()]
@@ -46,41 +45,26 @@ class Glossary:
         return re.compile("|".join(map(_bounded, longest_first)), re.IGNORECASE)
 
     def wanted(self, text: str) -> list[str]:
-        """Return the translations of the terms in a text, each as often as its term occurs; longer terms go first."""
+        """Return the translations of the terms in a text, each as often as its term occurs; longer terms go first.
+
+        What is inside of placeholders, such as a URL, is no term.
+        """
         if not self.terms:
             return []
-        return [self._translation(match[0]) for match in self._pattern.finditer(text)]
-
-    def protect(self, text: str) -> Protected:
-        """Do what `protect` does, and if enforced put a symbol for every term, as long as there are free ones."""
-        protected = protect(text)
-        if self.mode != "enforced" or not self.terms:
-            return protected
-        originals = list(protected.originals)
-
-        def symbol(match: re.Match[str]) -> str:
-            target = self._translation(match[0])
-            if target not in originals:
-                if len(originals) == len(RESERVED):
-                    return match[0]
-                originals.append(target)
-            return RESERVED[originals.index(target)]
-
-        text = self._pattern.sub(symbol, protected.text)
-        return Protected(text, tuple(originals), protected.unprotected)
+        return [self._translation(match[0]) for match in self._pattern.finditer(protect(text).text)]
 
     def prefer(
         self, hypotheses: Sequence[Hypothesis], text: str, *, decode: Callable[[Sequence[int]], str]
     ) -> list[Hypothesis]:
-        """Return a sentence's hypotheses with those that use more of its terms in front, if terms are preferred."""
-        wanted = self.wanted(text) if self.mode == "preferred" else []
+        """Return a sentence's hypotheses with those that use more of its terms in front."""
+        wanted = self.wanted(text)
         if not wanted:
             return list(hypotheses)
         return sorted(hypotheses, key=lambda hypothesis: -appearing(wanted, decode(hypothesis.tokens)))
 
-    def are_lost(self, missing: Sequence[str]) -> bool:
-        """Return whether terms that are enforced are among the placeholders that a translation misses."""
-        return self.mode == "enforced" and not set(missing).isdisjoint(self._translations.values())
+    def lost(self, text: str, translation: str) -> list[str]:
+        """Return the terms that a translation must have, as they are enforced, and has not."""
+        return self.absent(text, translation) if self.mode == "enforced" else []
 
     def absent(self, text: str, translation: str) -> list[str]:
         """Return the terms that a translation of a text should have and has not, each as often as it is short."""
@@ -104,7 +88,7 @@ def read_glossary(path: Path, *, mode: Mode = "enforced") -> Glossary:
     """Read a glossary: two columns in a .tsv, .csv or .jsonl file, or any other file of pairs."""
     terms: dict[str, tuple[str, str]] = {}
     for pair in Corpus(str(path), Selection()).pairs():
-        source, target = " ".join(pair.source.split()), " ".join(pair.target.split())
+        source, target = " ".join(pair.source.split()), normalize(pair.target)
         if not source and not target:
             continue
         if not source or not target:
@@ -122,8 +106,5 @@ def read_glossary(path: Path, *, mode: Mode = "enforced") -> Glossary:
 def _bounded(term: str) -> str:
     """Return a pattern for a term that does not stand inside a longer word; white space in it is any."""
     inner = r"\s+".join(map(re.escape, term.split()))
-    before, after = (
-        "" if not edge.isalnum() or re.match(f"[{_SPACELESS}]", edge) else look
-        for edge, look in ((term[0], r"(?<!\w)"), (term[-1], r"(?!\w)"))
-    )
+    before, after = (look if needs_edge(edge) else "" for edge, look in ((term[0], r"(?<!\w)"), (term[-1], r"(?!\w)")))
     return f"{before}{inner}{after}"

@@ -23,7 +23,7 @@ class Translation:
     source: str
     alternatives: tuple[Alternative, ...]
     missing: tuple[str, ...] = ()
-    """Placeholders of the source that the best output has lost."""
+    """Placeholders of the source that the best output has lost, and enforced terms that it lacks."""
     surplus: tuple[str, ...] = ()
     """Placeholders that the best output repeats more often than the source."""
     refusal: str = ""

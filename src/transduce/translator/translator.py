@@ -5,9 +5,8 @@ length searched, and everything put together again in the order in which it came
 depend on what it is batched with.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -32,14 +31,15 @@ from transduce.inspection.recording import Stack
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model.transformer import Transformer
 from transduce.model_directory import WEIGHTS, Languages, ModelDirectory, find_model, load_model
-from transduce.text.placeholders import Protected, missing, restore, surplus
+from transduce.text.placeholders import Protected, missing, protect, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.text.tokenizer import EOS
+from transduce.translator.enforcement import refuse_drawn_terms, search_with_terms
+from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
 
 WantedPrecision = Precision | Literal["auto"]
-BATCH_TOKENS = 4096  # of all beams together
 _LONGEST_UNLESS_KNOWN = 256
 # A sentence this many times longer than the model has seen is no sentence: it is refused, not cut into nonsense.
 _REFUSED_FACTOR = 16
@@ -53,14 +53,7 @@ _MOST_OF_A_MODEL = {
 }
 
 
-@dataclass(frozen=True)
-class _Sentence:
-    """A sentence on its way: which text and segment it belongs to, its placeholders, its ids with EOS."""
-
-    text: int
-    place: int
-    protected: Protected
-    ids: tuple[int, ...]
+_Found = tuple[Sentence, list[Hypothesis]]
 
 
 class Translator:
@@ -164,55 +157,19 @@ class Translator:
 
         A prefix is forced on the first sentence of its text. Terms of the `glossary` are enforced or preferred.
         """
+        refuse_drawn_terms(config, glossary)
         refusals = [self._refusal(text) for text in texts]
         parts = [[] if refusal else self._parts(text) for text, refusal in zip(texts, refusals, strict=True)]
-        sentences = [
-            _Sentence(text, place, *self._encode(part, glossary))
-            for text, own in enumerate(parts)
-            for place, (part, is_sentence) in enumerate(own)
-            if is_sentence
+        sentences = self._sentences(parts, numbers=numbers, prefixes=prefixes)
+        searcher = Searcher(self.stepper, threads=self.compute.threads if self.precision == "int8" else 1)
+        found = search_with_terms(sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizer)
+        by_text: list[dict[int, _Found]] = [{} for _ in texts]
+        for sentence, hypotheses in zip(sentences, found, strict=True):
+            by_text[sentence.text][sentence.place] = (sentence, hypotheses)
+        return [
+            Translation.refused(text, refusal) if refusal else self._assemble(text, own, found, glossary=glossary)
+            for text, own, found, refusal in zip(texts, parts, by_text, refusals, strict=True)
         ]
-        found: dict[tuple[int, int], list[Hypothesis]] = {}
-        wanted = config if glossary.mode == "enforced" else _with_all_alternatives(config)
-
-        def searched(batch: list[_Sentence]) -> list[list[Hypothesis]]:
-            return search(
-                self.stepper,
-                pad_rows([sentence.ids for sentence in batch]),
-                wanted,
-                numbers=[(numbers[s.text] if numbers else s.text) * 1_000_003 + s.place for s in batch],
-                prefixes=self._forced(batch, sentences, prefixes),
-            )
-
-        batches = list(self._batches(sentences, rows=config.alternatives if config.sample else config.beam))
-        # An int8 kernel runs on one core, without Python's lock: threads take a batch each. Torch divides its own.
-        is_shared = self.precision == "int8" and len(batches) > 1 < self.compute.threads
-        with ThreadPoolExecutor(self.compute.threads if is_shared else 1) as pool:
-            results = list(pool.map(searched, batches) if is_shared else map(searched, batches))
-        for batch, hypotheses in zip(batches, results, strict=True):
-            for sentence, own in zip(batch, hypotheses, strict=True):
-                preferred = glossary.prefer(own, sentence.protected.text, decode=self.tokenizer.decode)
-                found[sentence.text, sentence.place] = preferred[: config.alternatives]
-        by_place = {(sentence.text, sentence.place): sentence for sentence in sentences}
-        translations = [
-            Translation.refused(text, refusal)
-            if refusal
-            else self._assemble(text, own, number=number, by_place=by_place, found=found)
-            for number, (text, own, refusal) in enumerate(zip(texts, parts, refusals, strict=True))
-        ]
-        lost = [number for number, first in enumerate(translations) if glossary.are_lost(first.missing)]
-        if lost:
-            again = self.translate_all(
-                [texts[number] for number in lost],
-                config,
-                numbers=[numbers[number] if numbers else number for number in lost],
-                prefixes=[prefixes[number] for number in lost] if prefixes else None,
-                glossary=replace(glossary, mode="preferred"),
-            )
-            for number, second in zip(lost, again, strict=True):
-                absent = glossary.absent(second.source, second.text)
-                translations[number] = replace(second, missing=(*second.missing, *absent))
-        return translations
 
     def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
         """Return how probable the model finds each pair's target, given its source, both taken as one sentence."""
@@ -322,44 +279,30 @@ class Translator:
     def _length(self, text: str) -> int:
         return len(self._encode(text)[1])
 
-    def _encode(
-        self,
-        text: str,
-        glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
-    ) -> tuple[Protected, tuple[int, ...]]:
-        protected = glossary.protect(text)
+    def _encode(self, text: str) -> tuple[Protected, tuple[int, ...]]:
+        protected = protect(text)
         return protected, (*self.tokenizer.encode(protected.text), EOS)
 
-    def _batches(self, sentences: Sequence[_Sentence], *, rows: int) -> Iterator[list[_Sentence]]:
-        batch: list[_Sentence] = []
-        for sentence in sorted(sentences, key=lambda s: len(s.ids), reverse=True):
-            if batch and (len(batch) + 1) * len(batch[0].ids) * rows > BATCH_TOKENS:
-                yield batch
-                batch = []
-            batch.append(sentence)
-        if batch:
-            yield batch
-
-    def _forced(
-        self, batch: Sequence[_Sentence], sentences: Sequence[_Sentence], prefixes: Sequence[str] | None
-    ) -> list[list[int]] | None:
-        if prefixes is None:
-            return None
-        first: dict[int, int] = {}
-        for sentence in sentences:
-            first.setdefault(sentence.text, sentence.place)
-        return [self.tokenizer.encode(prefixes[s.text]) if first[s.text] == s.place else [] for s in batch]
+    def _sentences(
+        self,
+        parts: Sequence[Sequence[tuple[str, bool]]],
+        *,
+        numbers: Sequence[int] | None,
+        prefixes: Sequence[str] | None,
+    ) -> list[Sentence]:
+        sentences: list[Sentence] = []
+        for text, own in enumerate(parts):
+            prefix = self.tokenizer.encode(prefixes[text]) if prefixes else []
+            for place in (place for place, (_, is_sentence) in enumerate(own) if is_sentence):
+                protected, ids = self._encode(own[place][0])
+                key = (numbers[text] if numbers else text) * 1_000_003 + place
+                sentences.append(Sentence(text, place, protected, ids, key=key, prefix=tuple(prefix)))
+                prefix = []  # it is the first sentence's
+        return sentences
 
     def _assemble(
-        self,
-        text: str,
-        parts: Sequence[tuple[str, bool]],
-        *,
-        number: int,
-        by_place: dict[tuple[int, int], _Sentence],
-        found: dict[tuple[int, int], list[Hypothesis]],
+        self, text: str, parts: Sequence[tuple[str, bool]], own: dict[int, _Found], *, glossary: Glossary
     ) -> Translation:
-        own = {place: (by_place[number, place], found[number, place]) for place, (_, is_s) in enumerate(parts) if is_s}
         count = max((len(hypotheses) for _, hypotheses in own.values()), default=1)
         alternatives = []
         for rank in range(count):
@@ -380,19 +323,18 @@ class Translator:
                     is_finished=all(hypothesis.is_finished for hypothesis in hypotheses),
                 )
             )
-        best = [(s.protected, self.tokenizer.decode(hypotheses[0].tokens)) for s, hypotheses in own.values()]
+        best = [(s, self.tokenizer.decode(hypotheses[0].tokens)) for s, hypotheses in own.values()]
+        placeholders = (lost for s, output in best for lost in missing(s.protected, output))
+        terms = (
+            lost for s, output in best for lost in glossary.lost(s.protected.text, s.without_foreign_symbols(output))
+        )
         return Translation(
             source=text,
             alternatives=tuple(alternatives),
-            missing=tuple(lost for protected, output in best for lost in missing(protected, output)),
-            surplus=tuple(extra for protected, output in best for extra in surplus(protected, output)),
+            missing=(*placeholders, *terms),
+            surplus=tuple(extra for s, output in best for extra in surplus(s.protected, output)),
         )
 
 
 def _same(model: ModelDirectory) -> ModelDirectory:
     return model
-
-
-def _with_all_alternatives(config: DecodingConfig) -> DecodingConfig:
-    """Return settings under which a search gives every hypothesis that it ends with, to choose among."""
-    return config if config.sample else config.model_copy(update={"alternatives": config.beam})

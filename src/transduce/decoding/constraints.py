@@ -1,0 +1,149 @@
+"""What an output must hold: terms as sequences of tokens, and how far a hypothesis has come with them.
+
+A term has one or more forms. It is met once all tokens of one form stand in a row and the token after them, which may
+be the end, does not make a longer word of it. Terms do not share tokens, and one that is wanted twice is there twice.
+
+A hypothesis works on one form at a time: on the one that the longest run of its last tokens begins. If the next token
+does not go on with it, the run is given up, or shortened to what still begins a form, as in Knuth, Morris and Pratt's
+search. What is counted as met is always there. The reverse has exceptions, where one term's tokens begin another's or
+end as another's begin: those tokens count for the longer run, and the other term must then stand somewhere else too.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+from transduce.text.word_edges import WordEdges
+
+Tokens = tuple[int, ...]
+
+
+class Place(IntEnum):
+    """Where in an output something may begin: what may begin at one place may begin at all later ones of this list."""
+
+    INSIDE = 0
+    """Right after a letter. What begins with a word's mark is parted from it all the same."""
+    EDGE = 1
+    """Where a word may begin without a mark."""
+    START = 2
+    """At the beginning of the output."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write a term."""
+
+    tokens: Tokens
+    begins_from: Place = Place.INSIDE
+    needs_edge_after: bool = False
+    """Whether no longer word may come of it."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A term that must appear, in one of its forms."""
+
+    forms: tuple[Form, ...]
+
+    @property
+    def size(self) -> int:
+        """How many tokens count as met with it."""
+        return max(len(form.tokens) for form in self.forms)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a hypothesis has come."""
+
+    unmet: tuple[int, ...]
+    """Which constraints are not met yet."""
+    free_from: int = 0
+    """Where the tokens begin that no term has used."""
+    matched: int = 0
+    """How many of the last tokens begin a form of what is unmet, or are one."""
+
+
+@dataclass
+class _Node:
+    """A run of tokens that begins forms: how they go on, and which constraint it meets if it is a whole form."""
+
+    continuations: set[int] = field(default_factory=set)
+    whole: int | None = None
+    needs_edge_after: bool = False
+
+
+class Constraints:
+    """All that the outputs of one sentence must hold."""
+
+    def __init__(self, constraints: Sequence[Constraint], edges: WordEdges) -> None:
+        assert all(form.tokens for constraint in constraints for form in constraint.forms), "a form needs tokens"
+        self.start = Progress(unmet=tuple(range(len(constraints))))
+        self._constraints = tuple(constraints)
+        self.edges = edges
+        self._tries: dict[tuple[int, ...], dict[tuple[Tokens, Place], _Node]] = {}
+
+    @property
+    def banks(self) -> int:
+        """How many counts of met tokens there are, from none to all."""
+        return 1 + sum(constraint.size for constraint in self._constraints)
+
+    def bank(self, progress: Progress) -> int:
+        """Return how many tokens of the constraints are met: of whole terms, and of the one that is being written."""
+        return self.banks - 1 - sum(self._constraints[n].size for n in progress.unmet) + progress.matched
+
+    def advance(self, progress: Progress, tokens: Tokens, token: int) -> Progress:
+        """Return the progress of a hypothesis that adds `token` to its `tokens`."""
+        if not progress.unmet:
+            return progress
+        node = self._node(progress, tokens)
+        if node.whole is not None and token not in node.continuations and self._leaves_whole(node, token):
+            unmet = tuple(n for n in progress.unmet if n != node.whole)
+            progress = Progress(unmet, free_from=len(tokens))
+        elif not progress.matched and token not in node.continuations:
+            return progress
+        return replace(progress, matched=self._longest_run(progress, (*tokens, token)))
+
+    def wanted(self, progress: Progress, tokens: Tokens) -> set[int]:
+        """Return the tokens that would begin a term now, or go on with one."""
+        beginnings = self._trie(progress.unmet)[(), self._place(tokens, len(tokens))].continuations
+        return beginnings | self._node(progress, tokens).continuations
+
+    def awaits_edge(self, progress: Progress, tokens: Tokens) -> bool:
+        """Return whether a term has just been written, and is met if the next token leaves it whole."""
+        return self._node(progress, tokens).needs_edge_after
+
+    def _leaves_whole(self, node: _Node, token: int) -> bool:
+        return not node.needs_edge_after or self.edges.is_closed_by[token]
+
+    def _node(self, progress: Progress, tokens: Tokens) -> _Node:
+        start = len(tokens) - progress.matched
+        return self._trie(progress.unmet)[tokens[start:], self._place(tokens, start)]
+
+    def _longest_run(self, progress: Progress, tokens: Tokens) -> int:
+        trie = self._trie(progress.unmet)
+        # A run grows by one token at most, so that no longer one need be looked for.
+        for start in range(max(progress.free_from, len(tokens) - 1 - progress.matched), len(tokens)):
+            if (tokens[start:], self._place(tokens, start)) in trie:
+                return len(tokens) - start
+        return 0
+
+    def _place(self, tokens: Tokens, start: int) -> Place:
+        if start == 0:
+            return Place.START
+        return Place.EDGE if self.edges.is_open_after[tokens[start - 1]] else Place.INSIDE
+
+    def _trie(self, unmet: tuple[int, ...]) -> dict[tuple[Tokens, Place], _Node]:
+        """Return what can be begun: nodes by their tokens, and by where these begin."""
+        if unmet not in self._tries:
+            trie: defaultdict[tuple[Tokens, Place], _Node] = defaultdict(_Node)
+            trie.update({((), place): _Node() for place in Place})
+            for number in reversed(unmet):
+                for form in self._constraints[number].forms:
+                    for place in list(Place)[form.begins_from :]:
+                        for cut, token in enumerate(form.tokens):
+                            trie[form.tokens[:cut], place].continuations.add(token)
+                        end = trie[form.tokens, place]
+                        end.whole, end.needs_edge_after = number, form.needs_edge_after
+            self._tries[unmet] = dict(trie)
+        return self._tries[unmet]

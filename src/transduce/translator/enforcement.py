@@ -1,0 +1,84 @@
+"""A glossary at work: what its terms ask of the search, and which sentences are searched for again because of them.
+
+Every sentence is searched for as without a glossary. Where terms are enforced and an output lacks one, it is searched
+for again among the outputs that have all of them: a glossary changes no translation that follows it already, and costs
+nothing there. Outputs without a term are kept only where none with all terms ends within the limit on length.
+
+A term is written as the glossary has it, with a word's mark or, after punctuation and placeholders, without; at the
+beginning of a sentence its first letter may be a capital.
+"""
+
+from collections.abc import Sequence
+
+from transduce.decoding.config import DecodingConfig
+from transduce.decoding.constraints import Constraint, Constraints, Form, Place
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.errors import ConfigError
+from transduce.text.tokenizer import Tokenizer
+from transduce.text.word_edges import needs_edge
+from transduce.translator.searching import Searcher, Sentence
+from transduce.translator.terminology import Glossary, appearing
+
+
+def refuse_drawn_terms(config: DecodingConfig, glossary: Glossary) -> None:
+    """Refuse to enforce terms on what is drawn at random."""
+    if config.sample and glossary.terms and glossary.mode == "enforced":
+        raise ConfigError("Terms are enforced by beam search, not in samples. Leave out sample, or prefer the terms.")
+
+
+def search_with_terms(
+    sentences: Sequence[Sentence],
+    config: DecodingConfig,
+    *,
+    glossary: Glossary,
+    searcher: Searcher,
+    tokenizer: Tokenizer,
+) -> list[list[Hypothesis]]:
+    """Return the outputs of each sentence, best first, with its terms enforced or preferred."""
+    if not glossary.terms:
+        return searcher.search(sentences, config)
+    texts = [sentence.protected.text for sentence in sentences]
+    if glossary.mode == "preferred":
+        found = searcher.search(sentences, _with_all_alternatives(config))
+        return [
+            glossary.prefer(own, text, decode=tokenizer.decode)[: config.alternatives]
+            for text, own in zip(texts, found, strict=True)
+        ]
+    found = searcher.search(sentences, config)
+    wanted = [glossary.wanted(text) for text in texts]
+    lacking = [n for n, sentence in enumerate(sentences) if _lacks_some(sentence, wanted[n], found[n], tokenizer)]
+    constraints = [
+        Constraints(
+            [constraint_of(term, tokenizer) for term in wanted[n]],
+            tokenizer.word_edges.with_placeholders(len(sentences[n].protected.originals)),
+        )
+        for n in lacking
+    ]
+    again = searcher.search_constrained([sentences[n] for n in lacking], config, constraints=constraints)
+    for n, constrained in zip(lacking, again, strict=True):
+        found[n] = constrained or found[n]
+    return found
+
+
+def _lacks_some(sentence: Sentence, terms: Sequence[str], outputs: Sequence[Hypothesis], tokenizer: Tokenizer) -> bool:
+    return bool(terms) and any(
+        appearing(terms, sentence.without_foreign_symbols(tokenizer.decode(output.tokens))) < len(terms)
+        for output in outputs
+    )
+
+
+def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:
+    """Return what a term asks of an output's tokens."""
+    place = Place.EDGE if needs_edge(term[0]) else Place.INSIDE
+    capital = term[0].upper() + term[1:]
+    forms = {
+        (tuple(tokenizer.encode(term)), Place.INSIDE),
+        (tuple(tokenizer.encode_inside(term)), place),
+        *([(tuple(tokenizer.encode(capital)), Place.START)] if capital != term else []),
+    }
+    return Constraint(tuple(Form(*form, needs_edge_after=needs_edge(term[-1])) for form in sorted(forms)))
+
+
+def _with_all_alternatives(config: DecodingConfig) -> DecodingConfig:
+    """Return settings under which a search gives every hypothesis that it ends with, to choose among."""
+    return config if config.sample else config.model_copy(update={"alternatives": config.beam})

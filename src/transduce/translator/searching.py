@@ -1,0 +1,101 @@
+"""Sentences through the search, in batches of similar length, and back in the order in which they came."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from transduce.data.batch import pad_rows
+from transduce.decoding.config import DecodingConfig
+from transduce.decoding.constrained_search import bank_beam, constrained_search
+from transduce.decoding.constraints import Constraints
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.search import search
+from transduce.decoding.stepwise import Stepwise
+from transduce.text.placeholders import RESERVED, Protected, restore
+
+BATCH_TOKENS = 4096  # of all beams together
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence on its way: which text and part of it this is, its placeholders, its ids with EOS."""
+
+    text: int
+    place: int
+    protected: Protected
+    ids: tuple[int, ...]
+    key: int
+    """What its random draws depend on."""
+    prefix: tuple[int, ...] = ()
+    """What its outputs must begin with."""
+
+    def without_foreign_symbols(self, output: str) -> str:
+        """Return an output without the symbols that stand for none of its placeholders; the others stay symbols."""
+        return restore(output, RESERVED[: len(self.protected.originals)])
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """A model and how many batches of sentences it takes at a time."""
+
+    stepper: Stepwise[Any]
+    threads: int = 1
+    """An int8 kernel runs on one core, without Python's lock: threads take a batch each. Torch divides its own."""
+
+    def search(self, sentences: Sequence[Sentence], config: DecodingConfig) -> list[list[Hypothesis]]:
+        """Return the outputs of each sentence."""
+
+        def searched(batch: list[int]) -> list[list[Hypothesis]]:
+            own = [sentences[n] for n in batch]
+            return search(
+                self.stepper,
+                pad_rows([sentence.ids for sentence in own]),
+                config,
+                numbers=[sentence.key for sentence in own],
+                prefixes=[sentence.prefix for sentence in own],
+            )
+
+        return self._in_batches(sentences, searched, rows=config.alternatives if config.sample else config.beam)
+
+    def search_constrained(
+        self, sentences: Sequence[Sentence], config: DecodingConfig, *, constraints: Sequence[Constraints]
+    ) -> list[list[Hypothesis]]:
+        """Return the outputs of each sentence that meet its constraints; none where none was found."""
+
+        def searched(batch: list[int]) -> list[list[Hypothesis]]:
+            return constrained_search(
+                self.stepper,
+                pad_rows([sentences[n].ids for n in batch]),
+                config,
+                constraints=[constraints[n] for n in batch],
+                prefixes=[sentences[n].prefix for n in batch],
+            )
+
+        rows = max((own.banks * bank_beam(own, config) for own in constraints), default=1)
+        return self._in_batches(sentences, searched, rows=rows)
+
+    def _in_batches(
+        self, sentences: Sequence[Sentence], searched: Callable[[list[int]], list[list[Hypothesis]]], *, rows: int
+    ) -> list[list[Hypothesis]]:
+        batches = list(_batches(sentences, rows=rows))
+        is_shared = len(batches) > 1 < self.threads
+        with ThreadPoolExecutor(self.threads if is_shared else 1) as pool:
+            results = list(pool.map(searched, batches) if is_shared else map(searched, batches))
+        found: list[list[Hypothesis]] = [[] for _ in sentences]
+        for batch, hypotheses in zip(batches, results, strict=True):
+            for number, own in zip(batch, hypotheses, strict=True):
+                found[number] = own
+        return found
+
+
+def _batches(sentences: Sequence[Sentence], *, rows: int) -> Iterator[list[int]]:
+    """Yield the numbers of the sentences, longest first, each searched with so many rows."""
+    batch: list[int] = []
+    for number in sorted(range(len(sentences)), key=lambda n: len(sentences[n].ids), reverse=True):
+        if batch and (len(batch) + 1) * len(sentences[batch[0]].ids) * rows > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
