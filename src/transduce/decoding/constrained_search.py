@@ -59,7 +59,7 @@ class _Sentence:
     constraints: Constraints
     beam: int
     is_closed_by_V: Tensor
-    alive: list[_Alive] = field(default_factory=list)
+    alive: list[_Alive]
     finished: list[Hypothesis] = field(default_factory=list)
 
     def extend(self, more: dict[tuple[int, int], float], *, alpha: float) -> None:
