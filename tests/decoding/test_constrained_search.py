@@ -194,15 +194,22 @@ def test_a_real_network_finds_the_same_in_any_company() -> None:
         assert holds((*alone.tokens, EOS), terms[n % 3], own)
 
 
-def test_a_term_that_the_model_finds_all_but_impossible_is_placed(table_model: type[TableModel]) -> None:
-    # After every token the model wants 4 or the end; 5 6 has one chance in 10^12, and 7 would make a longer word of it.
-    table_MV = torch.full((8, 8), 1e-6, dtype=torch.float64)
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_term_that_the_model_finds_all_but_impossible_is_placed_once(
+    table_model: type[TableModel], beam: int
+) -> None:
+    # After every token the model wants 4 or the end; 5 6 has one chance in 10^12, and all that is likely after it would
+    # make a longer word of it.
+    table_MV = torch.full((15, 15), 1e-6, dtype=torch.float64)
     table_MV[:, [EOS, 4]] = torch.tensor([0.3, 0.6], dtype=torch.float64)
-    table_MV[6, 7] = 0.99
-    own = edges(8, inner={6, 7})
-    model = table_model(table_MV[None])
-    [[found]] = constrained_search(model, SOURCE, DecodingConfig(), constraints=[constraints_of([(5, 6)], own)])
-    assert times((5, 6), found.tokens, own) == 1
+    table_MV[6] = torch.tensor([0, 0, 0, 1e-3, 1e-3, 1e-4, *[0.1] * 9], dtype=torch.float64)
+    own = edges(15, inner=set(range(6, 15)))
+    config = DecodingConfig(beam=beam)
+    [[found]] = constrained_search(
+        table_model(table_MV[None]), SOURCE, config, constraints=[constraints_of([(5, 6)], own)]
+    )
+    assert times((5, 6), (*found.tokens, EOS), own) == 1
+    assert found.tokens.count(5) == 1  # not once more only to close the first
 
 
 def test_where_the_limit_leaves_room_for_the_terms_only_they_are_found_and_where_for_less_nothing(

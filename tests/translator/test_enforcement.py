@@ -1,6 +1,8 @@
 """Enforced terms through the whole translator. The network is real but untrained: it wants no term, and gets them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
@@ -44,6 +46,14 @@ class Counting:
         return log_probabilities_BWV
 
 
+@contextmanager
+def counted(translator: Translator) -> Iterator[Counting]:
+    inner = translator.stepper
+    counting = translator.stepper = Counting(inner)
+    yield counting
+    translator.stepper = inner
+
+
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[WantedPrecision], Translator]:
     tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
@@ -55,7 +65,12 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[WantedPrecision]
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
     folder = tmp_path_factory.mktemp("models") / "model"
     save_model(folder, description, parameters, tokenizer=tokenizer, card="")
-    return lambda precision: Translator.load(folder, precision=precision, threads=1)
+
+    @cache
+    def load(precision: WantedPrecision) -> Translator:
+        return Translator.load(folder, precision=precision, threads=1)
+
+    return load
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
@@ -74,28 +89,27 @@ def test_sentences_without_terms_come_out_bit_for_bit_as_without_a_glossary_and_
     load: Callable[[WantedPrecision], Translator],
 ) -> None:
     translator = load("float32")
-    stepper = translator.stepper = Counting(translator.stepper)
-    without = translator.translate(TEXTS)
-    rows, stepper.rows = stepper.rows, 0
-    enforced = translator.translate(TEXTS, glossary=Glossary(TERMS))
+    with counted(translator) as plain:
+        without = translator.translate(TEXTS)
+    with counted(translator) as twice:
+        enforced = translator.translate(TEXTS, glossary=Glossary(TERMS))
     assert [ours == theirs for ours, theirs in zip(enforced, without, strict=True)] == [False, True] * 2 + [False] * 2
-    assert stepper.rows > rows
-    stepper.rows = 0
-    assert translator.translate(TEXTS, glossary=Glossary((("absent", "fehlt"),))) == without
-    assert stepper.rows == rows
+    assert twice.rows > plain.rows
+    with counted(translator) as once:
+        assert translator.translate(TEXTS, glossary=Glossary((("absent", "fehlt"),))) == without
+    assert once.rows == plain.rows
 
 
 def test_a_translation_that_has_its_terms_already_is_left_as_it_is(
     load: Callable[[WantedPrecision], Translator],
 ) -> None:
     translator = load("float32")
-    plain = translator.translate("the dog runs.")
-    word = plain.text.split()[0]
-    stepper = translator.stepper = Counting(translator.stepper)
-    assert translator.translate("the dog runs.", glossary=Glossary((("dog", word),))) == plain
-    rows, stepper.rows = stepper.rows, 0
-    translator.translate("the dog runs.")
-    assert stepper.rows == rows
+    with counted(translator) as plain:
+        without = translator.translate("the dog runs.")
+    term = without.text.split()[0]
+    with counted(translator) as enforced:
+        assert translator.translate("the dog runs.", glossary=Glossary((("dog", term),))) == without
+    assert enforced.rows == plain.rows
 
 
 def test_company_changes_no_text(load: Callable[[WantedPrecision], Translator]) -> None:

@@ -58,8 +58,6 @@ class Progress:
 
     unmet: tuple[int, ...]
     """Which constraints are not met yet."""
-    free_from: int = 0
-    """Where the tokens begin that no term has used."""
     matched: int = 0
     """How many of the last tokens begin a form of what is unmet, or are one."""
 
@@ -99,7 +97,7 @@ class Constraints:
         node = self._node(progress, tokens)
         if node.whole is not None and token not in node.continuations and self._leaves_whole(node, token):
             unmet = tuple(n for n in progress.unmet if n != node.whole)
-            progress = Progress(unmet, free_from=len(tokens))
+            progress = Progress(unmet)
         elif not progress.matched and token not in node.continuations:
             return progress
         return replace(progress, matched=self._longest_run(progress, (*tokens, token)))
@@ -122,8 +120,8 @@ class Constraints:
 
     def _longest_run(self, progress: Progress, tokens: Tokens) -> int:
         trie = self._trie(progress.unmet)
-        # A run grows by one token at most, so that no longer one need be looked for.
-        for start in range(max(progress.free_from, len(tokens) - 1 - progress.matched), len(tokens)):
+        # A run grows by one token at most. It is empty once a term has been met, so that no term uses another's tokens.
+        for start in range(len(tokens) - 1 - progress.matched, len(tokens)):
             if (tokens[start:], self._place(tokens, start)) in trie:
                 return len(tokens) - start
         return 0
