@@ -8,13 +8,13 @@ takes by itself, against AVX-512. Both searches stop when `beam` hypotheses have
 after the other.
 
 Without `--base-8k` a model is made of `--source`, a small trained one, by benchmarks/models.py: widened, so that it
-says what the small one says. Without `--base-32k` the same gets 24,000 pieces that occur in no text. Writes
-results/translation.json and results/translation.md next to this file.
+says what the small one says. Without `--source` the small one is trained here for two minutes. Without `--base-32k` the
+same gets 24,000 pieces that occur in no text. Writes results/translation.json and results/translation.md next to this
+file. benchmarks/translation_stream.py translates a million lines.
 """
 
 import argparse
 import datetime
-import gzip
 import json
 import os
 import platform
@@ -27,12 +27,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import models
 import sacrebleu
+from translation_models import make_models, test_sentences
 
 from transduce.compute import available_cores, processor_name
 from transduce.export.ctranslate2 import export_ctranslate2
-from transduce.model_directory import bundled_models, find_model, load_model
+from transduce.model_directory import load_model
 
 HERE = Path(__file__).parent
 KINDS = {"beam4_batched": (4, False), "greedy_batched": (1, False), "beam4_single": (4, True)}
@@ -219,72 +219,6 @@ def cold_start(model: Path) -> float:
     return statistics.median(seconds[1:])
 
 
-def test_sentences(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return source sentences and their references."""
-    if arguments.test is not None:
-        pairs = [line.split("\t")[:2] for line in arguments.test.read_text(encoding="utf-8").splitlines()]
-        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    folder = HERE.parent.parent / "shared" / "data" / "multi30k"
-    if not folder.exists():
-        from transduce.demo.corpus import corpus
-
-        pairs = [list(pair) for pair in corpus(pairs=1000).test]
-        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    read = [gzip.decompress((folder / f"test_2016_flickr.{side}.gz").read_bytes()).decode() for side in ("en", "de")]
-    return read[0].splitlines(), read[1].splitlines()
-
-
-def small_model(arguments: argparse.Namespace, folder: Path) -> tuple[Path, str]:
-    """Return a small trained model and where it comes from: given, bundled, or trained here for two minutes."""
-    if arguments.source is not None:
-        return find_model(arguments.source), "a small model that was given"
-    bundled = bundled_models().get("en-de")
-    if bundled is not None:
-        return bundled, "the bundled model en-de"
-    transduce = [sys.executable, "-m", "transduce"]
-    subprocess.run([*transduce, "demo", "--write-corpus", str(folder / "corpus"), "--pairs", "20000"], check=True)
-    files = ["--train", str(folder / "corpus" / "train.tsv"), "--valid", str(folder / "corpus" / "valid.tsv")]
-    options = [
-        "--preset",
-        "small",
-        "--set",
-        "model.norm=pre",
-        "--set",
-        "training.time=2m",
-        "--from",
-        "en",
-        "--to",
-        "de",
-    ]
-    subprocess.run([*transduce, "train", *files, *options, "--output", str(folder / "run")], check=True)
-    return folder / "run" / "model", "a small model trained for two minutes on the demonstration's corpus"
-
-
-def make_models(arguments: argparse.Namespace, folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the models of base size by name, and what their weights are."""
-    paths: dict[str, Path] = {}
-    weights: dict[str, str] = {}
-    if arguments.base_8k is not None:
-        paths["base_8k"], weights["base_8k"] = find_model(arguments.base_8k), "given"
-    else:
-        source, origin = small_model(arguments, folder)
-        model = load_model(source)
-        config, parameters = models.widened(model, noise=0.002)
-        models.save(model, folder / "base_8k", config, parameters, tokenizer=model.tokenizer)
-        paths["base_8k"] = folder / "base_8k"
-        weights["base_8k"] = f"{origin}, widened to base size, not trained further"
-    if arguments.base_32k is not None:
-        paths["base_32k"], weights["base_32k"] = find_model(arguments.base_32k), "given"
-    else:
-        model = load_model(paths["base_8k"])
-        tokenizer, parameters = models.with_fillers(model, 32_000)
-        config = model.description.architecture.model_copy(update={"vocabulary_size": tokenizer.vocabulary_size})
-        models.save(model, folder / "base_32k", config, parameters, tokenizer=tokenizer)
-        paths["base_32k"] = folder / "base_32k"
-        weights["base_32k"] = "base_8k with pieces added that occur in no text"
-    return paths, weights
-
-
 def report(results: Answer) -> str:
     """Return the results as a page."""
     how = (
@@ -342,21 +276,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--core", type=int, default=0)
     arguments = parser.parse_args()
-    lines, references = test_sentences(arguments)
-    if arguments.quick:
-        lines, references = lines[: arguments.sentences], references[: arguments.sentences]
     results: Answer = {
         "date": datetime.date.today().isoformat(),
         "processor": processor_name(),
         "python": platform.python_version(),
         "load": os.getloadavg()[0],
         "quick": arguments.quick,
-        "sentences": min(len(lines), arguments.sentences),
         "rounds": arguments.rounds,
         "models": {},
     }
     with tempfile.TemporaryDirectory() as folder:
         paths, results["weights"] = make_models(arguments, Path(folder))
+        lines, references = test_sentences(arguments, Path(folder))
+        if arguments.quick:
+            lines, references = lines[: arguments.sentences], references[: arguments.sentences]
+        results["sentences"] = min(len(lines), arguments.sentences)
         for name, path in paths.items():
             results["models"][name] = measure(name, path, (lines, references), arguments)
         results["cold_start_seconds"] = cold_start(paths["base_8k"])

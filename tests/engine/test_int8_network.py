@@ -14,6 +14,7 @@ from transduce.data.batch import pad_rows
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import TransformerStepper
+from transduce.engine import int8_network
 from transduce.engine.backend import Backend, fused_backend, torch_backend
 from transduce.engine.int8_network import Int8Network
 from transduce.model import ModelConfig, Transformer
@@ -57,6 +58,8 @@ def forced(stepper: Any, source_BS: Tensor, target_BT: Tensor) -> Tensor:  # noq
         {"positions": "none"},
         {"scores": "unscaled"},
         {"d_k": 5, "d_v": 5},
+        {"d_model": 50, "heads": 5, "d_ff": 70},
+        {"d_model": 128, "heads": 2},
     ],
 )
 def test_log_probabilities_are_near_those_of_float32(backend: Backend, options: dict[str, Any]) -> None:
@@ -105,6 +108,43 @@ def test_beams_that_are_reordered_and_sentences_that_leave_take_their_past_along
     for place, (sentence, path) in enumerate([(2, [2, 60, 70]), (2, [2, 60, 71]), (1, [2, 40, 72]), (1, [2, 30, 73])]):
         alone_TV = forced(network, pad_rows([SOURCES[sentence]]), torch.tensor([path]))[0]
         torch.testing.assert_close(found_BWV.flatten(end_dim=1)[place], alone_TV[-1], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_what_no_beam_looks_back_at_is_left_behind(backend: Backend) -> None:
+    network, beams, steps = frozen(make(), backend), 4, 60
+    state = network.start(pad_rows(SOURCES[:1]))
+    network.step(state, torch.full((1, 1), 2))
+    for step in range(steps):  # all continue the last beam, so that they share all of their past
+        newest_BW = torch.arange(10, 10 + beams)[None]
+        state = network.select(state, torch.tensor([0]), torch.full((1, beams), 0 if step == 0 else beams - 1))
+        found_BWV = network.step(state, newest_BW)
+    assert len(state.past[0][0]) < 3 * steps < beams * steps
+    path = torch.tensor([[2, *[10 + beams - 1] * (steps - 1), 10]])
+    alone_TV = forced(network, pad_rows(SOURCES[:1]), path)[0]
+    torch.testing.assert_close(found_BWV[0, 0], alone_TV[-1], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_sources_encoded_in_parts_are_as_encoded_together(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = frozen(make(norm="pre"), backend)
+    together = network.start(pad_rows(SOURCES))
+    for most in (1, 5, 9, 14):
+        monkeypatch.setattr(int8_network, "ENCODED_AT_ONCE", most)
+        apart = network.start(pad_rows(SOURCES))
+        for whole, part in zip(together.cross, apart.cross, strict=True):
+            torch.testing.assert_close(part[0], whole[0])
+            torch.testing.assert_close(part[1], whole[1])
+            assert backend.name != "numba" or torch.equal(part[0], whole[0])
+
+
+def test_an_embedding_that_is_tied_is_held_once() -> None:
+    backend = fused_backend()
+    if backend is None:
+        pytest.skip("there is no numba here, or no AVX-512 VNNI")
+    network = frozen(make(), backend)
+    tables = [network._source[0], network._target[0], network._output.table[0]]  # type: ignore[index]
+    assert len({table.data_ptr() for table in tables}) == 1
 
 
 def test_it_does_not_keep_a_network_that_is_changed_afterwards() -> None:

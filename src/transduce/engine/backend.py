@@ -24,6 +24,10 @@ class AnyProduct(Protocol):
     def offset(self) -> Tensor:
         """What is added to its outputs, once they have their rows' scales."""
 
+    @property
+    def table(self) -> tuple[Tensor, Tensor] | None:
+        """Of an embedding, its rows as `embed` reads them, and their scales."""
+
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the product of quantised rows, without their scales and the offset."""
 

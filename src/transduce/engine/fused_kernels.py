@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from transduce.engine.machine_code import entry
+from transduce.engine.vnni_products import LANES
 
 
 def embed(tokens: Tensor, table: Tensor, scales: Tensor, positions: Tensor, position_of_row: Tensor, x: Tensor) -> None:
@@ -37,16 +38,26 @@ def add_and_normalize(
     q: Tensor,
     s: Tensor,
 ) -> None:
-    """X += the product; quantise LayerNorm(x), which with post-norm becomes x."""
-    room = torch.empty(x.size(1))
-    operands = _addresses(raw, scale, offset, x, gain, bias)
-    entry("add_and_normalize", 12)(*operands, is_pre_norm, *_addresses(q, s, room), *x.shape)
+    """X += the product; quantise LayerNorm(x), which with post-norm becomes x. The product is written over."""
+    entry("add_and_normalize", 11)(
+        raw.data_ptr(),
+        scale.data_ptr(),
+        offset.data_ptr(),
+        x.data_ptr(),
+        gain.data_ptr(),
+        bias.data_ptr(),
+        is_pre_norm,
+        q.data_ptr(),
+        s.data_ptr(),
+        *x.shape,
+    )
 
 
 def activate(raw: Tensor, scale: Tensor, offset: Tensor, is_gelu: bool, q: Tensor, s: Tensor) -> None:
-    """Quantise the activation of the product."""
-    room = torch.empty(raw.size(1))
-    entry("activate", 9)(*_addresses(raw, scale, offset), is_gelu, *_addresses(q, s, room), *raw.shape)
+    """Quantise the activation of the product, which is written over."""
+    entry("activate", 8)(
+        raw.data_ptr(), scale.data_ptr(), offset.data_ptr(), is_gelu, q.data_ptr(), s.data_ptr(), *raw.shape
+    )
 
 
 def rescale(raw: Tensor, scale: Tensor, offset: Tensor, first: Tensor, second: Tensor) -> None:
@@ -68,7 +79,7 @@ def self_attend(
     s: Tensor,
 ) -> None:
     """Store each row's key and value at `first_slot` + row, then attend over what `slots` names of each row."""
-    room = torch.empty(2 * keys.size(1) + count)
+    room = torch.empty(2 * keys.size(1) + count + LANES)
     operands = _addresses(raw, scale, offset, keys, values)
     past = (first_slot, slots.data_ptr(), slots.size(1), count, heads)
     entry("self_attend", 15)(*operands, *past, *_addresses(q, s, room), *q.shape)
@@ -88,7 +99,7 @@ def cross_attend(
 ) -> None:
     """Attend over the tokens of each row's own source sentence, which lie side by side."""
     longest = int(lengths.max())
-    room, places = torch.empty(2 * keys.size(1) + longest), torch.arange(longest)
+    room, places = torch.empty(2 * keys.size(1) + longest + LANES), torch.arange(longest)
     operands = _addresses(raw, scale, offset, keys, values, starts, lengths, places)
     outputs = _addresses(q, s, room)
     entry("cross_attend", 16)(*operands, heads, *outputs, longest, *raw.shape, q.size(1))

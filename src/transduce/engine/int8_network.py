@@ -8,10 +8,11 @@ It is the network of section 3, one position at a time, and satisfies what the s
   (`slots`) in which its past lies, so nothing is copied when the search reorders its beams or a sentence leaves. When
   their tables are full, what no beam looks back at is left behind: beams of a sentence share most of their past.
 
-The scores' scale, 1 / √d_k, is part of the queries' weights. Embeddings are int8 rows, gathered; the
-output layer has the same rows, packed for the product.
+The scores' scale, 1 / √d_k, is part of the queries' weights. Embeddings are int8 rows, gathered; the output layer has
+the same ones, and where the kernels are ours they lie there once, packed for the product.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,10 +21,10 @@ import torch
 from torch import Tensor
 
 from transduce.engine.backend import AnyProduct, Backend, fastest_backend
-from transduce.engine.products import quantize_weight
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
 
+ENCODED_AT_ONCE = 1024  # tokens; more would be no faster, and what is between two products would leave the caches
 FIRST_STEPS = 24  # positions for whose places there is room at first; it doubles when it is full
 NEXT_STEPS = 8  # positions for whose keys and values there is room, before those that no beam looks at are left behind
 
@@ -128,30 +129,36 @@ class Int8Network:
 
     def start(self, source_BS: Tensor) -> Int8State:
         """Encode the sources and keep what the decoder needs of them."""
+        lengths_B = (source_BS != 0).sum(dim=1)
+        starts_B = lengths_B.cumsum(dim=0) - lengths_B
+        shape = (2, int(lengths_B.sum()), self.config.heads * self.config.query_width)
+        cross = [torch.empty(shape, dtype=torch.bfloat16) for _ in self._cross]
+        for first, last in _parts(lengths_B.tolist()):
+            begin = int(starts_B[first])
+            part = [tables[:, begin : begin + int(lengths_B[first:last].sum())] for tables in cross]
+            self._encode(source_BS[first:last], lengths_B[first:last], part)
+        return Int8State([(tables[0], tables[1]) for tables in cross], starts_B, lengths_B)
+
+    def _encode(self, source_BS: Tensor, lengths_B: Tensor, cross: list[Tensor]) -> None:
+        """Encode some sentences and write what each decoder layer needs of them into its keys and values."""
         is_token = source_BS != 0
-        lengths_B = is_token.sum(dim=1)
         starts_B = lengths_B.cumsum(dim=0) - lengths_B
         tokens_N, places_N = source_BS[is_token], is_token.nonzero()[:, 1].contiguous()
         rows = _Rows.make(len(tokens_N), self.config)
         k = self.kernels
         k.embed(tokens_N, *self._source, self._table(0, int(lengths_B.max())), places_N, rows.x)
         starts_N, lengths_N = starts_B.repeat_interleave(lengths_B), lengths_B.repeat_interleave(lengths_B)
-        heads, width = self.config.heads, rows.heads.size(1)
-        keys, values = torch.empty(2, len(tokens_N), width, dtype=torch.bfloat16)
+        heads, mixed = self.config.heads, rows.heads
+        keys, values = torch.empty(2, *mixed.shape, dtype=torch.bfloat16)
         self._enter(rows, self._encoder[0].own_norm)
         for layer, next_norm in _with_next(self._encoder, self._final[0] if self._is_pre else None):
-            raw = layer.qkv(rows.model)
-            mixed = rows.heads
-            offset = layer.qkv.offset
+            raw, offset = layer.qkv(rows.model), layer.qkv.offset
             k.encoder_attend(raw, rows.scale, offset, keys, values, starts_N, lengths_N, heads, mixed, rows.scale)
             self._leave(rows, layer.own_output, layer.own_norm, rows.heads, layer.feed_norm)
             self._feed(rows, layer, next_norm)
-        cross = []
-        for layer_cross in self._cross:
-            memory, pair = layer_cross.memory, torch.empty(2, len(tokens_N), width, dtype=torch.bfloat16)
-            k.rescale(memory(rows.model), rows.scale, memory.offset, pair[0], pair[1])
-            cross.append((pair[0], pair[1]))
-        return Int8State(cross, starts_B, lengths_B)
+        for layer_cross, tables in zip(self._cross, cross, strict=True):
+            memory = layer_cross.memory
+            k.rescale(memory(rows.model), rows.scale, memory.offset, tables[0], tables[1])
 
     def step(self, state: Int8State, tokens_BW: Tensor) -> Tensor:
         """Decode one position more of every beam."""
@@ -246,18 +253,20 @@ class Int8Network:
         self._leave(rows, layer.outer, layer.feed_norm, rows.inner, following)
 
     def _read_embeddings(self, parameters: Mapping[str, Tensor]) -> None:
-        factor = math.sqrt(self.config.d_model)
-        names = {"source": "embeddings.source_VD", "target": "embeddings.target_VD", "output": "embeddings.output_VD"}
-        source = parameters[names["source"]]
-        target = parameters.get(names["target"], source)
-        output = parameters.get(names["output"], target)
-        tables = {}
-        for matrix in (source, target):
-            if id(matrix) not in tables:
-                rows, scale = quantize_weight(matrix, limit=self.backend.limit)
-                tables[id(matrix)] = (rows, scale * factor)
-        self._source, self._target = tables[id(source)], tables[id(target)]
-        self._output = self.backend.product(output, limit=self.backend.limit)
+        source = parameters["embeddings.source_VD"]
+        target = parameters.get("embeddings.target_VD", source)
+        output = parameters.get("embeddings.output_VD", target)
+        packed = {
+            id(matrix): self.backend.product(matrix, limit=self.backend.limit, is_embedding=True)
+            for matrix in {id(matrix): matrix for matrix in (source, target, output)}.values()
+        }
+        self._source, self._target = (self._embedding(packed[id(matrix)]) for matrix in (source, target))
+        self._output = packed[id(output)]
+
+    def _embedding(self, product: AnyProduct) -> tuple[Tensor, Tensor]:
+        assert product.table is not None, "it was packed as an embedding"
+        rows, scales = product.table
+        return rows, scales * math.sqrt(self.config.d_model)
 
     def _layer(self, parameters: Mapping[str, Tensor], name: str) -> _Layer:
         own, feed = f"{name}.self_attention", f"{name}.feed_forward"
@@ -294,6 +303,17 @@ class Int8Network:
         if len(self._positions[side]) < length:
             self._positions[side] = _positions(self.config, None, length=2 * length)
         return self._positions[side]
+
+
+def _parts(lengths: list[int]) -> list[tuple[int, int]]:
+    """Return neighbouring sentences, first and one past the last, that together have at most ENCODED_AT_ONCE tokens."""
+    bounds, tokens = [0], 0
+    for number, length in enumerate(lengths):
+        tokens += length
+        if tokens > ENCODED_AT_ONCE and number > bounds[-1]:
+            bounds.append(number)
+            tokens = length
+    return list(itertools.pairwise([*bounds, len(lengths)]))
 
 
 def _with_next(layers: list[_Layer], final: _Norm | None) -> list[tuple[_Layer, _Norm]]:

@@ -27,12 +27,14 @@ MIDDLE = np.float32(128.5)  # the zero point, and a half so that cutting off rou
 LOG2_E, LN2_HIGH, LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
 EXP_5, EXP_4, EXP_3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 EXP_2, EXP_1, EXP_0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-LEAST_EXPONENT = np.float32(-87.0)
+LEAST_EXPONENT, LOWEST = np.float32(-87.0), np.float32(-3e38)
 INV_SQRT_2 = np.float32(math.sqrt(0.5))
 EPSILON = np.float32(1e-6)
 WITHOUT_SIGN, LEAST = np.int32(0x7FFFFFFF), np.int32(-0x80000000)
 
 _tile_1, _tile_2, _tile_3, _tile_4, _tile_5, _tile_6 = TILES
+USUAL_WIDTH = 64  # of a head
+
 F32, U8, I8, U16, I32, I64 = (
     types.CPointer(kind) for kind in (types.float32, types.uint8, types.int8, types.uint16, types.int32, types.int64)
 )
@@ -135,18 +137,21 @@ def _normalize(row, gain, bias, out):
 
 
 @entry(I64, I8, F32, F32, I64, F32, SIZE, SIZE)
-def embed(tokens, table, scales, positions, position_of_row, x, rows, width):
-    """X = scale * row of the quantised table + position."""
+def embed(tokens, packed, scales, positions, position_of_row, x, rows, width):
+    """X = scale * row of the quantised table + position; the table is packed as for `multiply`."""
     tokens_, places, x_ = carray(tokens, rows), carray(position_of_row, rows), carray(x, (rows, width))
+    inputs = -(-width // GROUP) * GROUP
     for r in range(rows):
-        token = tokens_[r]
-        source, position = (
-            carray(table, (token + 1, width))[token],
-            carray(positions, (places[r] + 1, width))[places[r]],
-        )
-        scale, out = carray(scales, token + 1)[token], x_[r]
-        for i in range(width):
-            out[i] = np.float32(source[i]) * scale + position[i]
+        token, place = tokens_[r], places[r]
+        first = token // TILE * TILE * inputs + token % TILE * GROUP
+        bytes_, scale = carray(packed, first + TILE * inputs), carray(scales, token + 1)[token]
+        position, out = carray(positions, (place + 1, width))[place], x_[r]
+        for group in range(width // GROUP):
+            for i in range(GROUP):
+                k = group * GROUP + i
+                out[k] = np.float32(bytes_[first + group * TILE * GROUP + i]) * scale + position[k]
+        for k in range(width // GROUP * GROUP, width):
+            out[k] = np.float32(bytes_[first + k // GROUP * TILE * GROUP + k % GROUP]) * scale + position[k]
 
 
 @entry(F32, U8, F32, SIZE, SIZE)
@@ -167,16 +172,16 @@ def normalize(x, gain, bias, q, s, room, rows, width):
         s_[r] = _quantize(row, q_[r])
 
 
-@entry(F32, F32, F32, F32, F32, F32, SIZE, U8, F32, F32, SIZE, SIZE)
-def add_and_normalize(raw, scale, offset, x, gain, bias, is_pre_norm, q, s, room, rows, width):
-    """X += the product; quantise LayerNorm(x), which with post-norm becomes x."""
+@entry(F32, F32, F32, F32, F32, F32, SIZE, U8, F32, SIZE, SIZE)
+def add_and_normalize(raw, scale, offset, x, gain, bias, is_pre_norm, q, s, rows, width):
+    """X += the product; quantise LayerNorm(x), which with post-norm becomes x. The product is written over."""
     raw_, x_, q_ = carray(raw, (rows, width)), carray(x, (rows, width)), carray(q, (rows, width))
-    scale_, s_, row = carray(scale, rows), carray(s, rows), carray(room, width)
-    offset_, gain_, bias_ = carray(offset, width), carray(gain, width), carray(bias, width)
+    scale_, s_, offset_ = carray(scale, rows), carray(s, rows), carray(offset, width)
+    gain_, bias_ = carray(gain, width), carray(bias, width)
     for r in range(rows):
-        here, new, factor = x_[r], raw_[r], scale_[r]
+        here, row, factor = x_[r], raw_[r], scale_[r]
         for i in range(width):
-            here[i] += new[i] * factor + offset_[i]
+            here[i] += row[i] * factor + offset_[i]
         _normalize(here, gain_, bias_, row)
         if is_pre_norm == 0:
             for i in range(width):
@@ -184,20 +189,20 @@ def add_and_normalize(raw, scale, offset, x, gain, bias, is_pre_norm, q, s, room
         s_[r] = _quantize(row, q_[r])
 
 
-@entry(F32, F32, F32, SIZE, U8, F32, F32, SIZE, SIZE)
-def activate(raw, scale, offset, is_gelu, q, s, room, rows, width):
-    """Quantise the activation of the product."""
+@entry(F32, F32, F32, SIZE, U8, F32, SIZE, SIZE)
+def activate(raw, scale, offset, is_gelu, q, s, rows, width):
+    """Quantise the activation of the product, which is written over."""
     raw_, q_, scale_, s_ = carray(raw, (rows, width)), carray(q, (rows, width)), carray(scale, rows), carray(s, rows)
-    offset_, row = carray(offset, width), carray(room, width)
+    offset_ = carray(offset, width)
     for r in range(rows):
-        new, factor = raw_[r], scale_[r]
+        row, factor = raw_[r], scale_[r]
         if is_gelu != 0:
             for i in range(width):
-                value = new[i] * factor + offset_[i]
+                value = row[i] * factor + offset_[i]
                 row[i] = HALF * value * (ONE + np.float32(math.erf(value * INV_SQRT_2)))
         else:
             for i in range(width):
-                row[i] = max(new[i] * factor + offset_[i], ZERO)
+                row[i] = max(row[i] * factor + offset_[i], ZERO)
         s_[r] = _quantize(row, q_[r])
 
 
@@ -219,13 +224,13 @@ def rescale(raw, scale, offset, first, second, rows, width):
 
 
 @inlined
-def _attend_row(query, keys, values, slots, count, heads, weights, mixed):
-    """One query's attention over `count` keys, found in the tables at `slots`, in every head."""
-    width = query.size // heads
-    for h in range(heads):
-        low = h * width
+def _attend_heads(query, keys, values, slots, count, heads, width, weights, mixed):
+    """One query's attention over `count` keys, found in the tables at `slots`, in every head of `width`."""
+    padded = -(-count // LANES) * LANES
+    for head in range(heads):
+        low = head * width
         query_head, mixed_head = query[low : low + width], mixed[low : low + width]
-        largest = np.float32(-3e38)
+        largest = LOWEST
         for p in range(count):
             key = keys[slots[p], low : low + width]
             score = ZERO
@@ -233,9 +238,13 @@ def _attend_row(query, keys, values, slots, count, heads, weights, mixed):
                 score += query_head[e] * _widen(key[e])
             weights[p] = score
             largest = max(largest, score)
+        for p in range(count, padded):
+            weights[p] = LOWEST
+        for block in range(0, padded, LANES):  # of a known size, so that it becomes one vector
+            for lane in range(LANES):
+                weights[block + lane] = _exp(weights[block + lane] - largest)
         total = ZERO
         for p in range(count):
-            weights[p] = _exp(weights[p] - largest)
             total += weights[p]
         inverse = ONE / total
         for e in range(width):
@@ -246,13 +255,22 @@ def _attend_row(query, keys, values, slots, count, heads, weights, mixed):
                 mixed_head[e] += weight * _widen(value[e])
 
 
+@inlined
+def _attend_row(query, keys, values, slots, count, heads, weights, mixed):
+    """Attend, with code of its own for heads of the usual width, whose loops then need no ends."""
+    if query.size == USUAL_WIDTH * heads:
+        _attend_heads(query, keys, values, slots, count, heads, USUAL_WIDTH, weights, mixed)
+    else:
+        _attend_heads(query, keys, values, slots, count, heads, query.size // heads, weights, mixed)
+
+
 @entry(F32, F32, F32, U16, U16, SIZE, I64, SIZE, SIZE, SIZE, U8, F32, F32, SIZE, SIZE)
 def self_attend(raw, scale, offset, keys, values, first_slot, slots, capacity, count, heads, q, s, room, rows, width):
     """Store each row's key and value at `first_slot` + row, then attend over what `slots` names of each row."""
     raw_, scale_, offset_ = carray(raw, (rows, 3 * width)), carray(scale, rows), carray(offset, 3 * width)
     q_, s_, slots_ = carray(q, (rows, width)), carray(s, rows), carray(slots, (rows, capacity))
     keys_, values_ = carray(keys, (first_slot + rows, width)), carray(values, (first_slot + rows, width))
-    room_ = carray(room, 2 * width + count)
+    room_ = carray(room, 2 * width + count + LANES)
     query, mixed, weights = room_[:width], room_[width : 2 * width], room_[2 * width :]
     for r in range(rows):
         new, factor = raw_[r], scale_[r]
@@ -271,7 +289,7 @@ def cross_attend(
     """Attend over the tokens of each row's own source sentence, which lie side by side; `places` counts from 0."""
     raw_, scale_, offset_ = carray(raw, (rows, raw_width)), carray(scale, rows), carray(offset, raw_width)
     q_, s_, starts_, lengths_ = carray(q, (rows, width)), carray(s, rows), carray(starts, rows), carray(lengths, rows)
-    room_, slots = carray(room, 2 * width + longest), carray(places, longest)
+    room_, slots = carray(room, 2 * width + longest + LANES), carray(places, longest)
     query, mixed, weights = room_[:width], room_[width : 2 * width], room_[2 * width :]
     for r in range(rows):
         new, factor, first, length = raw_[r], scale_[r], starts_[r], lengths_[r]
@@ -315,14 +333,13 @@ def log_softmax(raw, scale, rows, width):
 def multiply(rows, packed, shift, scale, out, room, count, outputs, inputs):
     """Out = (rows - 128) W^T * scale: `vnni_products.py` says how the weights lie."""
     padded, groups = -(-outputs // TILE) * TILE, inputs // GROUP
-    block = groups * LANES * GROUP
     rows_, packed_ = carray(rows, count * inputs), carray(packed, padded * inputs)
     shift_, scale_ = carray(shift, padded), carray(scale, padded)
     out_, spare = carray(out, count * outputs), carray(room, ROWS * TILE)
     for n in range(0, outputs, TILE):
-        first, is_whole = n // LANES * block, n + TILE <= outputs
+        first, is_whole = n * inputs, n + TILE <= outputs
         target, out_stride = (out_, outputs) if is_whole else (spare, TILE)
-        sizes = (inputs, block, groups, out_stride)
+        sizes = (inputs, groups, out_stride)
         r = 0
         while r < count:
             taken = min(ROWS, count - r)

@@ -84,6 +84,8 @@ def compile_kernels() -> bytes:
         own = llvm.parse_assembly(kernel.inspect_llvm())
         own.get_function(kernel.native_name).name = name
         module.link_in(own)
+    needed = {f.name for f in module.functions if f.is_declaration and f.name.startswith(("numba_", "NRT_"))}
+    assert needed <= set(_NEVER_CALLED), f"a kernel may neither raise nor allocate, but one needs {needed}"
     code: bytes = machine.emit_object(module)
     return code
 

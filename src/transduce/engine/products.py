@@ -24,8 +24,9 @@ _TRIED = 64  # inputs and outputs of the product that is tried
 class Product:
     """One matrix of int8 rows, packed for the processor, with what its outputs are multiplied by and added to."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, limit: int) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, limit: int, is_embedding: bool = False) -> None:
         quantized, scale = quantize_weight(weight, limit=limit)
+        self.table = (quantized, scale) if is_embedding else None
         self._weight = torch.ops.onednn.qlinear_prepack(quantized, None)
         self._scale = scale
         self._zeros = torch.zeros(weight.size(0), dtype=torch.int32)

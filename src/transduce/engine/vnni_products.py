@@ -3,12 +3,12 @@
 What `products.py` asks of oneDNN, made for the shapes of a search: from a handful of rows, where reading the weights is
 all the work, to a few hundred. Weights lie in the order in which they are read:
 
-    packed[n / 16, k / 4, n % 16, k % 4] = W_q[n, k]
+    packed[n / 64, k / 4, n % 64, k % 4] = W_q[n, k]
 
 64 bytes of it, 16 outputs by 4 inputs, meet 4 bytes of a row in one instruction (vpdpbusd), which adds to 16 sums of 32
-bits. A tile of 6 rows by 64 outputs keeps its sums in registers. Rows are bytes around 128, so each output's sum is too
-large by 128 Σ_k W_q[n, k], which is known beforehand. Sums of integers are exact, so no order of summing matters and a
-row is the same in any company.
+bits. A tile of 6 rows by 64 outputs keeps its sums in registers and asks for the next tile's weights while it works,
+since they come from memory. Rows are bytes around 128, so each output's sum is too large by 128 Σ_k W_q[n, k], which is
+known beforehand. Sums of integers are exact, so no order of summing matters and a row is the same in any company.
 """
 
 import torch
@@ -24,16 +24,20 @@ TILE = LANES * BLOCKS  # outputs of a tile
 class VnniProduct:
     """One matrix of int8 rows, packed for VNNI; does what `Product` does."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, limit: int = FULL) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None = None, *, limit: int = FULL, is_embedding: bool = False
+    ) -> None:
         quantized, scale = quantize_weight(weight, limit=limit)
-        outputs, self._inputs = quantized.shape
+        self._outputs, self._inputs = outputs, _ = quantized.shape
         padded, inputs = -(-outputs // TILE) * TILE, -(-self._inputs // GROUP) * GROUP
         full = torch.zeros(padded, inputs, dtype=torch.int8)
         full[:outputs, : self._inputs] = quantized
-        packed = full.view(padded // LANES, LANES, inputs // GROUP, GROUP).transpose(1, 2)
+        packed = full.view(padded // TILE, TILE, inputs // GROUP, GROUP).transpose(1, 2)
         self._packed = packed.contiguous()
         self._shift = full.sum(dim=1, dtype=torch.int32) * ZERO_POINT
         self._scale = torch.nn.functional.pad(scale, (0, padded - outputs))
+        self._weights = (self._packed.data_ptr(), self._shift.data_ptr(), self._scale.data_ptr())
+        self.table = (self._packed, self._scale) if is_embedding else None  # the same bytes: nothing is held twice
         self.offset = torch.zeros(outputs) if bias is None else bias.detach().float().clone()
 
     def __call__(self, rows: Tensor) -> Tensor:
@@ -41,8 +45,10 @@ class VnniProduct:
         if self._inputs % GROUP:
             rows = torch.nn.functional.pad(rows, (0, GROUP - self._inputs % GROUP))
         count, inputs = rows.shape
-        out, room = torch.empty(count, len(self.offset)), torch.empty(ROWS * TILE)
-        weights = self._packed.data_ptr(), self._shift.data_ptr(), self._scale.data_ptr()
-        multiply = entry("multiply", 9)
-        multiply(rows.data_ptr(), *weights, out.data_ptr(), room.data_ptr(), count, len(self.offset), inputs)
+        out = torch.empty(count, self._outputs)
+        # A last tile that is wider than what is left of the outputs needs a place of its own.
+        room = torch.empty(ROWS * TILE) if self._outputs % TILE else out
+        entry("multiply", 9)(
+            rows.data_ptr(), *self._weights, out.data_ptr(), room.data_ptr(), count, self._outputs, inputs
+        )
         return out

@@ -20,7 +20,7 @@ def _tile(rows: int) -> Any:
             _build_tile(context, builder, signature, arguments, rows=rows)
             return context.get_dummy_value()
 
-        places, extents = types.UniTuple(types.int64, 4), types.UniTuple(types.int64, 4)
+        places, extents = types.UniTuple(types.int64, 4), types.UniTuple(types.int64, 3)
         return types.none(inputs, places, weights, extents, shift, scale, out), generate
 
     return tile
@@ -36,14 +36,11 @@ def _build_tile(context, builder, signature, arguments, *, rows):
         return context.make_array(signature.args[place])(context, builder, arguments[place]).data
 
     start, first_weight, first_output, first_out = (builder.extract_value(arguments[1], n) for n in range(4))
-    stride, block, groups, out_stride = (builder.extract_value(arguments[3], n) for n in range(4))
+    stride, groups, out_stride = (builder.extract_value(arguments[3], n) for n in range(3))
     row_pointers = [
         builder.gep(data(0), [builder.add(start, builder.mul(stride, ir.Constant(long, r)))]) for r in range(rows)
     ]
-    block_pointers = [
-        builder.gep(data(2), [builder.add(first_weight, builder.mul(block, ir.Constant(long, b)))])
-        for b in range(BLOCKS)
-    ]
+    first_weights = builder.gep(data(2), [first_weight])
     before = builder.block
     loop, after = builder.append_basic_block("groups"), builder.append_basic_block("after")
     builder.branch(loop)
@@ -54,8 +51,10 @@ def _build_tile(context, builder, signature, arguments, *, rows):
     for of_row in sums:
         for one in of_row:
             one.add_incoming(ir.Constant(vector, [0] * LANES), before)
-    offset = builder.mul(index, ir.Constant(long, 4 * LANES))
-    weights = [_load(builder, builder.gep(p, [offset]), bytes_vector) for p in block_pointers]
+    here = builder.gep(first_weights, [builder.mul(index, ir.Constant(long, BLOCKS * LANES * GROUP))])
+    block_pointers = [builder.gep(here, [ir.Constant(long, b * LANES * GROUP)]) for b in range(BLOCKS)]
+    weights = [_load(builder, pointer, bytes_vector) for pointer in block_pointers]
+    _prefetch(builder, block_pointers, distance=builder.mul(groups, ir.Constant(long, BLOCKS * LANES * GROUP)))
     multiply = builder.module.declare_intrinsic(
         _INSTRUCTION, (), ir.FunctionType(vector, [vector, bytes_vector, bytes_vector])
     )
@@ -81,6 +80,17 @@ def _build_tile(context, builder, signature, arguments, *, rows):
             place = builder.add(first_out, builder.mul(out_stride, ir.Constant(long, r)))
             there = builder.gep(data(6), [builder.add(place, ir.Constant(long, b * LANES))])
             builder.store(product, builder.bitcast(there, floats.as_pointer()), align=4)
+
+
+def _prefetch(builder, pointers, *, distance):
+    """Ask for what the next tile reads, so that it is in the second cache by then; beyond the end it does nothing."""
+    byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    fetch = builder.module.declare_intrinsic(
+        "llvm.prefetch", (byte_pointer,), ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
+    )
+    for pointer in pointers:
+        there = builder.bitcast(builder.gep(pointer, [distance]), byte_pointer)
+        builder.call(fetch, [there, ir.Constant(word, 0), ir.Constant(word, 2), ir.Constant(word, 1)])
 
 
 def _load(builder, pointer, kind):
