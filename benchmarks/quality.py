@@ -4,6 +4,8 @@
     python benchmarks/quality.py recipes/tatoeba.en-de.toml --data ../shared/data/tatoeba --seeds 1 \
         --also newstest2013=data/newstest2013.en,data/newstest2013.de
 
+    python benchmarks/quality.py recipes/tatoeba.en-de.toml --data ../shared/data/tatoeba --model en-de
+
 Trainings are long: stop it at any time and run it again to go on. With `--validation-only` the test set stays unseen,
 as it must while settings are being chosen. Everything goes through the command line, as a user would do it. Writes
 results/quality.NAME.json and .md next to this file.
@@ -16,7 +18,7 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +61,11 @@ def minutes_of(run: Path) -> float:
     return float(json.loads(last)["seconds"]) / 60
 
 
-def score(run: Path, test: str, *, languages: tuple[str, str], threads: str | None) -> dict[str, Any]:
+def score(model: str, test: str, *, languages: tuple[str, str], threads: str | None) -> dict[str, Any]:
     """Translate a test set once, and return its scores under every protocol with their signatures."""
     limits = ["--threads", threads] if threads else []
     names = ["--from", languages[0], "--to", languages[1], "--json"]
-    first = json.loads(transduce("evaluate", str(run), test, *names, *limits))
+    first = json.loads(transduce("evaluate", model, test, *names, *limits))
     hypotheses = str(Path(first["folder"]) / "hypotheses.txt")
     records = {"detokenised": first}
     for protocol in PROTOCOLS[1:]:
@@ -95,12 +97,14 @@ def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def as_markdown(result: dict[str, Any]) -> str:
     """Return the result as a page."""
-    seeds = ", ".join(str(run["seed"]) for run in result["runs"])
-    minutes = ", ".join(f"{run['minutes']:.0f}" for run in result["runs"])
+    runs = "; ".join(
+        f"seed {run['seed']}, {run['minutes']:.0f} minutes of training" if "seed" in run else f"model {run['model']}"
+        for run in result["runs"]
+    )
     lines = [
         f"# Quality of {result['recipe']}",
         "",
-        f"{result['date']}, {result['machine']}. Seeds {seeds}; minutes of training {minutes}.",
+        f"{result['date']}, {result['machine']}: {runs}.",
         "",
         "| test set | protocol | metric | mean | range | signature |",
         "|---|---|---|---|---|---|",
@@ -115,6 +119,16 @@ def as_markdown(result: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"Made by `python benchmarks/quality.py {result['recipe']}`.", ""])
 
 
+def trained_runs(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Train the recipe with every seed, and tell of each run."""
+    for seed in options.seeds:
+        output = options.runs / f"{options.recipe.stem}.seed{seed}"
+        limits = ["--threads", options.threads] if options.threads else []
+        train(options.recipe, output, data=options.data, seed=seed, more=limits)
+        training = read_description(output / "model").training
+        yield {"model": str(output), "seed": seed, "minutes": minutes_of(output), "training": training}
+
+
 def main() -> None:
     """Train, score and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -124,6 +138,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--threads", help="threads of training and translation; all cores unless given")
     parser.add_argument("--validation-only", action="store_true", help="leave the test set unseen")
+    parser.add_argument(
+        "--model", help="score this one, trained already, instead of training: a folder or bundled name"
+    )
     parser.add_argument("--also", action="append", default=[], metavar="NAME=A,B", help="one more test set")
     options = parser.parse_args()
     corpora = resolve_experiment(options.recipe).data
@@ -131,16 +148,12 @@ def main() -> None:
     tests = {paths_of(name)[0].name.partition(".")[0]: at(options.data, name) for name in names}
     tests |= dict(extra.split("=", 1) for extra in options.also)
     languages = corpora.source_language or "en", corpora.target_language or "de"
-    runs = []
-    for seed in options.seeds:
-        output = options.runs / f"{options.recipe.stem}.seed{seed}"
-        limits = ["--threads", options.threads] if options.threads else []
-        train(options.recipe, output, data=options.data, seed=seed, more=limits)
-        description = read_description(output / "model")
-        scores = {
-            name: score(output, test, languages=languages, threads=options.threads) for name, test in tests.items()
+    runs = list(trained_runs(options)) if options.model is None else [{"model": options.model}]
+    for run in runs:
+        run["scores"] = {
+            name: score(run["model"], test, languages=languages, threads=options.threads)
+            for name, test in tests.items()
         }
-        runs.append({"seed": seed, "minutes": minutes_of(output), "training": description.training, "scores": scores})
     result = {
         "recipe": options.recipe.as_posix(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

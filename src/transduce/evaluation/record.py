@@ -19,6 +19,7 @@ from transduce.errors import DataError
 from transduce.evaluation.scores import Score
 from transduce.evaluation.significance import Difference
 from transduce.files import directory_written_atomically
+from transduce.model_directory import bundled_models
 from transduce.version import __version__
 
 RECORD, HYPOTHESES = "record.json", "hypotheses.txt"
@@ -94,8 +95,10 @@ def hash_of_lines(lines: Sequence[str]) -> str:
 
 
 def evaluations_folder(model: Path) -> Path:
-    """Return where the evaluations of a model directory are kept: beside it."""
+    """Return where the evaluations of a model directory are kept: beside it; of a bundled one, in the user's folder."""
     model = model.absolute()
+    if model in bundled_models().values():
+        return Path.cwd() / f"{model.name}-evaluations"
     return model.with_name(f"{model.name}-evaluations")
 
 
