@@ -11,6 +11,8 @@ a processor is fast at, and every gradient is written beside its equation:
     residual.py         dropout, sum and norm in two passes over bf16
     feed_forward.py     the gradient of max(0, ·) is read off its own output
     network.py          the stacks, forward and backward
+    fused_kernels.py    with numba, one pass over memory where torch makes several: kernel_sources.py, and kernels.py
+                        tells whether
 
 A part takes its inputs and returns its outputs with a `Pullback`: a function from the gradient with respect to the
 outputs to the gradient with respect to the inputs, which also adds to the parameters' gradients on the way.

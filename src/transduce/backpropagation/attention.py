@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from transduce.backpropagation.dropout import Kept, KeyedDropout
+from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.packing import Packing, Visibility
 from transduce.backpropagation.pullback import Pullback
@@ -106,9 +107,7 @@ class _Heads:
         self, query: Tensor, key: Tensor, value: Tensor, *, visibility: Visibility, dropout: KeyedDropout
     ) -> tuple[Tensor, HeadsPullback]:
         """Return A V and the way back; all tensors are (B·H, length, width)."""
-        scores = torch.baddbmm(visibility.hidden, query, key.mT, alpha=self.scale)
-        exact = torch.promote_types(scores.dtype, torch.float32)
-        weights = scores.softmax(dim=-1, dtype=exact).mul_(visibility.is_query).to(scores.dtype)
+        weights = self._weights(query, key, visibility)
         kept: Kept | None = dropout.keep(weights, probability=self.dropout)
         used = weights if kept is None else kept.times(weights)
 
@@ -117,9 +116,31 @@ class _Heads:
             weights_gradient = gradient @ value.mT
             if kept is not None:
                 weights_gradient = kept.times(weights_gradient)
-            scores_gradient = torch._softmax_backward_data(weights_gradient.to(exact), weights.to(exact), -1, exact)
-            scores_gradient = scores_gradient.mul_(self.scale).to(weights.dtype)
+            scores_gradient = self._scores_gradient(weights_gradient, weights)
             torch.bmm(scores_gradient, key, out=to_query)
             torch.bmm(scores_gradient.mT, query, out=to_key)
 
         return used @ value, pull
+
+    def _weights(self, query: Tensor, key: Tensor, visibility: Visibility) -> Tensor:
+        kernels = kernels_for(query.dtype)
+        if kernels is None:
+            scores = torch.baddbmm(visibility.hidden, query, key.mT, alpha=self.scale)
+            exact = torch.promote_types(scores.dtype, torch.float32)
+            return scores.softmax(dim=-1, dtype=exact).mul_(visibility.is_query).to(scores.dtype)
+        scores = query @ key.mT
+        keys_of_B, queries_of_B = visibility.keys.length_B, visibility.queries.length_B
+        kernels.attention_weights(
+            scores, keys_of_B=keys_of_B, queries_of_B=queries_of_B, is_causal=visibility.is_causal, scale=self.scale
+        )
+        return scores
+
+    def _scores_gradient(self, weights_gradient: Tensor, weights: Tensor) -> Tensor:
+        """Return α ∂S; the first operand may be overwritten."""
+        kernels = kernels_for(weights.dtype)
+        if kernels is None:
+            exact = torch.promote_types(weights.dtype, torch.float32)
+            gradient = torch._softmax_backward_data(weights_gradient.to(exact), weights.to(exact), -1, exact)
+            return gradient.mul_(self.scale).to(weights.dtype)
+        kernels.attention_gradient(weights_gradient, weights, scale=self.scale)
+        return weights_gradient

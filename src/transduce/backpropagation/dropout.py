@@ -7,6 +7,8 @@ met to 8 · 10⁻⁶, and what is kept is divided by exactly the share that is k
 The words are those of a NumPy bit generator, which promises them for ever and on every platform.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -37,10 +39,29 @@ class KeyedDropout:
 
     def keep(self, like: Tensor, *, probability: float) -> Kept | None:
         """Return what to keep of a tensor like this one; None if that is everything."""
+        decisions = self.decide(like, probability=probability)
+        if decisions is None:
+            return None
+        kept = torch.empty(like.shape, dtype=like.dtype)
+        torch.ge(decisions.words, decisions.threshold, out=kept)
+        return Kept(kept, scale=decisions.scale)
+
+    def decide(self, like: Tensor, *, probability: float) -> "Decisions | None":
+        """Return the same as random numbers, not yet compared."""
         threshold = round(probability * _LEVELS)
         if threshold == 0:
             return None
         words = torch.from_numpy(self._words.random_raw(-(-like.numel() // 4)).view(np.int16))
-        kept = torch.empty(like.shape, dtype=like.dtype)
-        torch.ge(words[: like.numel()].view(like.shape), threshold - _LEVELS // 2, out=kept)
-        return Kept(kept, scale=_LEVELS / (_LEVELS - threshold))
+        return Decisions(
+            words[: like.numel()].view(like.shape), threshold - _LEVELS // 2, scale=_LEVELS / (_LEVELS - threshold)
+        )
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What dropout keeps: elements whose word is not below the threshold."""
+
+    words: Tensor
+    threshold: int
+    scale: float
+    """By which to multiply what is kept."""

@@ -4,10 +4,13 @@ h = max(0, x W_1ᵀ + b_1)        y = h W_2ᵀ + b_2
 ∂h = ∂y W_2                      ∂(before max) = ∂h where h > 0, else 0
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
 from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.pullback import Pullback
 from transduce.model.feed_forward import FeedForward
@@ -31,7 +34,15 @@ class HandwrittenFeedForward:
             gradient_NF = self.outer.backward(gradient_ND, used_NF)
             if kept is not None:
                 gradient_NF = kept.times(gradient_NF)
-            torch.ops.aten.threshold_backward.grad_input(gradient_NF, hidden_NF, 0, grad_input=gradient_NF)
-            return self.inner.backward(gradient_NF, x_ND)
+            return self.inner.backward(gradient_NF, x_ND, bias_gradient_O=_relu_gradient_(gradient_NF, hidden_NF))
 
         return self.outer.forward(used_NF), pull
+
+
+def _relu_gradient_(gradient_NF: Tensor, output_NF: Tensor) -> Tensor | None:
+    """Zero a gradient in place where max(0, ·) is 0; return its sum over rows if that comes for free."""
+    kernels = kernels_for(gradient_NF.dtype)
+    if kernels is None:
+        torch.ops.aten.threshold_backward.grad_input(gradient_NF, output_NF, 0, grad_input=gradient_NF)
+        return None
+    return cast("Tensor", kernels.relu_gradient(gradient_NF, output_NF))

@@ -13,7 +13,7 @@ than a vector register holds is ten times slower.
 """
 
 import math
-from functools import cache
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -37,6 +37,7 @@ class Packing:
         self.row_BL.view(-1)[slot] = torch.arange(self.count)
         self.is_token_BL = torch.zeros(self.sentences, self.length, dtype=torch.bool)
         self.is_token_BL.view(-1)[slot] = True
+        self.length_B = is_token_BL.sum(dim=1)
         self._to_heads = cache(self._index_to_heads)
         self._from_heads = cache(self._index_from_heads)
 
@@ -71,24 +72,34 @@ class Packing:
 
 
 class Visibility:
-    """What each query of each head may see."""
+    """What each query of each head may see: its sentence's keys, or of these no later ones (3.2.3), and no padding."""
 
-    def __init__(self, hidden: Tensor, queries: Packing) -> None:
-        self.hidden = hidden
+    def __init__(self, queries: Packing, keys: Packing, *, is_causal: bool, dtype: torch.dtype) -> None:
+        self.queries, self.keys, self.is_causal, self.dtype = queries, keys, is_causal, dtype
+
+    @cached_property
+    def hidden(self) -> Tensor:
         """0 where a query may see a key, -inf where not, to be added to scores: shape (B·H, Q, K)."""
-        exact = torch.promote_types(hidden.dtype, torch.float32)
-        is_token_BH = queries.is_token_BL[:, None].expand(-1, queries.heads, -1)
-        self.is_query = is_token_BH.flatten(end_dim=1)[..., None].to(exact)
+        heads, queries, keys = self.queries.heads, self.queries.length, self.keys.length
+        if self.is_causal:
+            bias_TT = torch.full((queries, keys), -math.inf, dtype=self.dtype).triu_(diagonal=1)
+            return bias_TT.repeat(self.queries.sentences * heads, 1, 1)
+        is_padding_BL = ~self.keys.is_token_BL
+        bias_B11K = torch.zeros(is_padding_BL.shape, dtype=self.dtype).masked_fill_(is_padding_BL, -math.inf)
+        return bias_B11K[:, None, None].repeat(1, heads, queries, 1).flatten(end_dim=1)
+
+    @cached_property
+    def is_query(self) -> Tensor:
         """1 for a query and 0 for padding, whose weights are therefore 0, and with them its gradients."""
+        is_token_BH = self.queries.is_token_BL[:, None].expand(-1, self.queries.heads, -1)
+        return is_token_BH.flatten(end_dim=1)[..., None].to(torch.promote_types(self.dtype, torch.float32))
 
 
 def tokens_visible(queries: Packing, keys: Packing, *, dtype: torch.dtype) -> Visibility:
     """Let every query see its sentence's keys, and no padding."""
-    bias_B11K = torch.zeros(keys.row_BL.shape, dtype=dtype).masked_fill_(~keys.is_token_BL, -math.inf)[:, None, None]
-    return Visibility(bias_B11K.repeat(1, keys.heads, queries.length, 1).flatten(end_dim=1), queries)
+    return Visibility(queries, keys, is_causal=False, dtype=dtype)
 
 
 def past_visible(side: Packing, *, dtype: torch.dtype) -> Visibility:
     """Let a position see itself and those before it (3.2.3)."""
-    bias_TT = torch.full((side.length, side.length), -math.inf, dtype=dtype).triu_(diagonal=1)
-    return Visibility(bias_TT.repeat(side.sentences * side.heads, 1, 1), side)
+    return Visibility(side, side, is_causal=True, dtype=dtype)

@@ -7,11 +7,13 @@ The sums over a token in LayerNorm and its gradient are taken in float32 whateve
 """
 
 from collections.abc import Callable
+from types import ModuleType
 
 import torch
 from torch import Tensor, nn
 
-from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.dropout import Decisions, KeyedDropout
+from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import add_gradient
 from transduce.backpropagation.pullback import Pullback
 from transduce.model.layers import Residual
@@ -54,6 +56,10 @@ class HandwrittenResidual:
 
     def _post(self, x_ND: Tensor, sublayer: Sublayer, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
         branch_ND, pull_branch = sublayer(x_ND)
+        kernels = kernels_for(x_ND.dtype) if self.norm.module.weight.dtype == torch.float32 else None
+        decisions = None if kernels is None else dropout.decide(branch_ND, probability=self.dropout)
+        if kernels is not None and decisions is not None:
+            return self._post_in_one_pass(kernels, x_ND, branch_ND, pull_branch, decisions)
         kept = dropout.keep(branch_ND, probability=self.dropout)
         y_ND, pull_norm = self.norm.forward(x_ND + branch_ND if kept is None else kept.added_to(x_ND, branch_ND))
 
@@ -61,6 +67,22 @@ class HandwrittenResidual:
             sum_gradient_ND = pull_norm(gradient_ND)
             branch_gradient_ND = sum_gradient_ND if kept is None else kept.times(sum_gradient_ND)
             return pull_branch(branch_gradient_ND).add_(sum_gradient_ND)
+
+        return y_ND, pull
+
+    def _post_in_one_pass(
+        self, kernels: ModuleType, x_ND: Tensor, branch_ND: Tensor, pull_branch: Pullback, decisions: Decisions
+    ) -> tuple[Tensor, Pullback]:
+        gain_D, bias_D = self.norm.module.weight, self.norm.module.bias
+        normed_sum = kernels.NormedSum(gain_D, bias_D, epsilon=self.norm.module.eps)
+        scale = decisions.scale
+        y_ND, kept = normed_sum.forward(x_ND, branch_ND, decisions.words, threshold=decisions.threshold, scale=scale)
+
+        def pull(gradient_ND: Tensor) -> Tensor:
+            to_sum_ND, to_branch_ND, to_norm_2D = normed_sum.backward(gradient_ND, kept, scale=scale)
+            add_gradient(gain_D, to_norm_2D[0])
+            add_gradient(bias_D, to_norm_2D[1])
+            return pull_branch(to_branch_ND).add_(to_sum_ND)
 
         return y_ND, pull
 

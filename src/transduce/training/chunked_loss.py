@@ -19,6 +19,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from transduce.backpropagation.kernels import kernels_for
+from transduce.backpropagation.linear import add_to
+
 LOGITS_AT_ONCE = 1 << 24  # in a chunk: 128 MiB for a chunk's logits, their softmax in float32 and its rounding
 _SAFELY_LARGE = 1e-30  # a probability whose logarithm can be taken, even of bf16: far from the smallest number, 1e-38
 
@@ -86,9 +89,9 @@ class LossWork:
 
     def __init__(self, hidden_PND: Tensor, matrix_VD: Tensor, weights: Weights, product_dtype: torch.dtype) -> None:
         self.hidden_PND, self.weights = hidden_PND, weights
-        self.rows_at_once = max(1, LOGITS_AT_ONCE // (matrix_VD.size(0) * hidden_PND.size(0)))
         self.dtype = torch.promote_types(hidden_PND.dtype, torch.float32)
         self.product_VD = matrix_VD.to(product_dtype)
+        self.kernels = kernels_for(product_dtype) if matrix_VD.device.type == "cpu" else None
         self.matrix_sum_D = matrix_VD.sum(dim=0, dtype=self.dtype)
         self.hidden_sum_D = torch.zeros_like(self.matrix_sum_D)
         self.objective, self.nll, self.correct = (self.matrix_sum_D.new_zeros(()) for _ in range(3))
@@ -98,6 +101,17 @@ class LossWork:
     def want_gradients(self, matrix_gradient_VD: Tensor) -> None:
         """Compute gradients as well; those of the matrix are added to the tensor given."""
         self.hidden_gradient_PND, self.matrix_gradient_VD = torch.zeros_like(self.hidden_PND), matrix_gradient_VD
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether logits become their own gradient in one compiled pass."""
+        return self.kernels is not None and self.matrix_gradient_VD is not None and not self.weights.divergence
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many tokens make a chunk; in place, a logit takes a quarter of the memory."""
+        logits = 2 * LOGITS_AT_ONCE if self.is_in_place else LOGITS_AT_ONCE
+        return max(1, logits // (self.product_VD.size(0) * self.hidden_PND.size(0)))
 
     def take_all(self, label_N: Tensor) -> None:
         """Add every row that has a label, where none is padding; the last rows may have none."""
@@ -127,6 +141,8 @@ class LossWork:
         it would be rounded for the products anyway: that spares two passes over the logits.
         """
         logits_RV = hidden_RD.to(self.product_VD.dtype) @ self.product_VD.T
+        if self.is_in_place:
+            return self.predict_in_place(logits_RV, label_C)
         is_for_gradient_alone = self.matrix_gradient_VD is not None and not self.weights.divergence
         probabilities_RV = logits_RV.softmax(dim=-1, dtype=logits_RV.dtype if is_for_gradient_alone else self.dtype)
         logits_CV, probabilities_CV = logits_RV[: label_C.numel()], probabilities_RV[: label_C.numel()]
@@ -139,6 +155,13 @@ class LossWork:
             # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
             log_normalizer_C = highest_logit_C - probabilities_CV.amax(dim=-1).to(self.dtype).log()
         return Predictions(logits_CV, probabilities_RV, log_normalizer_C, label_logit_C, highest_logit_C)
+
+    def predict_in_place(self, logits_RV: Tensor, label_C: Tensor) -> Predictions:
+        """Return the same, where the softmax has the labels' share of the gradient in it already."""
+        assert self.kernels is not None
+        extra = self.weights.other - self.weights.true
+        found = self.kernels.label_gradients(logits_RV, label_C.contiguous(), extra=extra)
+        return Predictions(logits_RV[: label_C.numel()], logits_RV, *found)
 
     def add_sums(self, hidden_CD: Tensor, prediction: Predictions, *, share: float) -> None:
         """Add the chunk's losses and count its correct labels."""
@@ -175,12 +198,9 @@ class LossWork:
         assert self.hidden_gradient_PND is not None
         assert self.matrix_gradient_VD is not None
         share = 1.0 / self.hidden_PND.size(0)
-        # One number in each row: torch's scatter_add_ would copy all of them first.
         count = label_C.numel()
-        place_C = torch.arange(count, device=label_C.device) * gradient_RV.size(1) + label_C
-        extra_C = gradient_RV.new_full((count,), self.weights.other - self.weights.true)
-        gradient_RV.view(-1).index_add_(0, place_C, extra_C)
-        gradient_RV[count:] = 0.0
+        if not self.is_in_place:
+            self.add_labels(gradient_RV, label_C)
         rounded_RV = gradient_RV.to(self.product_VD.dtype)
         hidden_gradient_RD = (rounded_RV @ self.product_VD).to(self.dtype) - self.weights.other * self.matrix_sum_D
         hidden_gradient_RD[count:] = 0.0
@@ -188,9 +208,20 @@ class LossWork:
         product_RD = hidden_RD.to(self.product_VD.dtype)
         if self.product_VD.dtype == self.dtype:
             self.matrix_gradient_VD.addmm_(rounded_RV.T, product_RD, alpha=share)
+        elif share == 1.0:
+            add_to(self.matrix_gradient_VD, rounded_RV.T @ product_RD)
         else:
             self.matrix_gradient_VD.add_(rounded_RV.T @ product_RD, alpha=share)
         self.hidden_sum_D += share * hidden_RD[:count].sum(dim=0, dtype=self.dtype)
+
+    def add_labels(self, gradient_RV: Tensor, label_C: Tensor) -> None:
+        """Subtract what q has at the label and nowhere else; rows without a label become 0."""
+        # One number in each row: torch's scatter_add_ would copy all of them first.
+        count = label_C.numel()
+        place_C = torch.arange(count, device=label_C.device) * gradient_RV.size(1) + label_C
+        extra_C = gradient_RV.new_full((count,), self.weights.other - self.weights.true)
+        gradient_RV.view(-1).index_add_(0, place_C, extra_C)
+        gradient_RV[count:] = 0.0
 
     def finish(self) -> None:
         """Add the uniform part of q to the matrix's gradient: the same vector for every row."""

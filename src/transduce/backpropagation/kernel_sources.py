@@ -1,0 +1,250 @@
+"""What stands between two matrix products of training in bf16, each in one pass over its rows, for numba to compile.
+
+torch makes a pass over memory for every operation, and often one more to bring bf16 and float32 together. Here a row is
+read once, computed in float32, and written once. bf16 numbers come as the 16 bits they are: the upper half of a
+float32. Each kernel is the equation of the module that calls it, where the same stands in torch's operations.
+
+Sums run over rows in their order, so a result follows from its inputs alone. `machine_code.py` reads this module when
+there is no compiled code yet; `fused_kernels.py` calls what came of it. Nothing here allocates: a kernel is given room.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
+from numba.extending import intrinsic
+
+ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+LOG2_E, LN2_HIGH, LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
+EXP_5, EXP_4, EXP_3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
+EXP_2, EXP_1, EXP_0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+LEAST_EXPONENT, LEAST = np.float32(-87.0), np.int16(-0x8000)
+
+F32, BF16, BOOL, I64 = (types.CPointer(kind) for kind in (types.float32, types.int16, types.uint8, types.int64))
+SIZE = types.int64
+
+ENTRIES: dict[str, Any] = {}
+"""The kernels by name, each compiled for pointers and sizes."""
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy"}
+inlined = njit(inline="always", **_OPTIONS)
+
+
+def entry(*kinds: Any) -> Any:
+    """Compile a function for arguments of these kinds and keep it among the entries."""
+
+    def keep(function: Any) -> Any:
+        ENTRIES[function.__name__] = cfunc(types.void(*kinds), **_OPTIONS)(function)
+        return function
+
+    return keep
+
+
+@intrinsic
+def _float_of_bits(typing_context: Any, bits: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+
+    return types.float32(types.int32), generate
+
+
+@intrinsic
+def _bits_of_float(typing_context: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.int32))
+
+    return types.int32(types.float32), generate
+
+
+@inlined
+def _wide(bits):
+    """Return the number whose upper 16 bits these are."""
+    return _float_of_bits(np.int32(bits) << np.int32(16))
+
+
+@inlined
+def _narrow(x):
+    """Return a number's upper 16 bits, rounded to nearest, ties to even."""
+    bits = _bits_of_float(x)
+    return np.int16((bits + np.int32(0x7FFF) + ((bits >> np.int32(16)) & np.int32(1))) >> np.int32(16))
+
+
+@inlined
+def _exp(x):
+    """e^x for x <= 0, in arithmetic that fits into vectors; within 2 units of the last place of float32."""
+    x = max(x, LEAST_EXPONENT)
+    n = np.floor(x * LOG2_E + HALF)
+    f = x - n * LN2_HIGH - n * LN2_LOW
+    p = ((((EXP_5 * f + EXP_4) * f + EXP_3) * f + EXP_2) * f + EXP_1) * f + EXP_0
+    return (p * f * f + f + ONE) * _float_of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
+
+
+@inlined
+def _ordered(bits):
+    """Return an int16 that grows with the number whose bits these are: a maximum of integers fits into vectors."""
+    return np.int16(bits ^ ((bits >> np.int16(15)) & np.int16(0x7FFF)))
+
+
+@entry(BF16, I64, F32, F32, F32, SIZE, SIZE, SIZE)
+def label_gradients(logits, label, extra, statistics, room, labels, rows, width):
+    """Turn logits into softmax(z), `extra` added at the label, in place; rows without a label become 0.
+
+    A row's statistics are its label's logit, its highest, and Σ e^(z - highest).
+    """
+    logits_, label_, statistics_ = carray(logits, (rows, width)), carray(label, labels), carray(statistics, (labels, 3))
+    exponential_, extra_ = carray(room, width), carray(extra, 1)[0]
+    for row in range(labels):
+        z, found, right = logits_[row], statistics_[row], label_[row]
+        ordered = LEAST
+        for v in range(width):
+            ordered = max(ordered, _ordered(z[v]))
+        highest = _wide(_ordered(ordered))
+        found[0], found[1] = _wide(z[right]), highest
+        total = ZERO
+        for v in range(width):
+            exponential = _exp(_wide(z[v]) - highest)
+            exponential_[v] = exponential
+            total += exponential
+        found[2] = total
+        share = ONE / total
+        for v in range(width):
+            z[v] = _narrow(exponential_[v] * share)
+        z[right] = _narrow(exponential_[right] * share + extra_)
+    for row in range(labels, rows):
+        z = logits_[row]
+        for v in range(width):
+            z[v] = 0
+
+
+@entry(F32, BF16, SIZE)
+def add_to(total, addend, count):
+    """Add numbers of bf16 to as many of float32."""
+    total_, addend_ = carray(total, count), carray(addend, count)
+    for n in range(count):
+        total_[n] += _wide(addend_[n])
+
+
+@entry(BF16, F32, SIZE, SIZE)
+def add_sum_of_rows(matrix, total, rows, width):
+    """Add the sum over rows."""
+    matrix_, total_ = carray(matrix, (rows, width)), carray(total, width)
+    for n in range(rows):
+        row = matrix_[n]
+        for o in range(width):
+            total_[o] += _wide(row[o])
+
+
+@entry(BF16, BF16, F32, SIZE, SIZE)
+def relu_gradient(gradient, output, total, rows, width):
+    """Zero a gradient where max(0, ·) has put out 0, in place, and add its sum over rows."""
+    gradient_, output_, total_ = carray(gradient, (rows, width)), carray(output, (rows, width)), carray(total, width)
+    for n in range(rows):
+        here, out = gradient_[n], output_[n]
+        for f in range(width):
+            bits = here[f] if out[f] > 0 else np.int16(0)
+            here[f] = bits
+            total_[f] += _wide(bits)
+
+
+@entry(BF16, I64, I64, F32, F32, SIZE, SIZE, SIZE, SIZE, SIZE)
+def attention_weights(scores, keys_of, queries_of, scale, room, is_causal, sentences, heads, queries, keys):
+    """Turn scores (B·H, Q, K) into the softmax of multiples of them over visible keys, in place; padding gets 0."""
+    scores_, exponential_ = carray(scores, (sentences * heads * queries, keys)), carray(room, keys)
+    keys_, queries_, scale_ = carray(keys_of, sentences), carray(queries_of, sentences), carray(scale, 1)[0]
+    for n in range(sentences * heads):
+        sentence = n // heads
+        for q in range(queries):
+            row = scores_[n * queries + q]
+            visible = q + 1 if is_causal != 0 else keys_[sentence]
+            if q >= queries_[sentence]:
+                visible = 0
+            ordered = LEAST
+            for k in range(keys):
+                ordered = max(ordered, _ordered(row[k]) if k < visible else LEAST)
+            highest = _wide(_ordered(ordered)) if visible > 0 else ZERO
+            total = ZERO
+            for k in range(keys):
+                exponential = _exp((_wide(row[k]) - highest) * scale_) if k < visible else ZERO
+                exponential_[k] = exponential
+                total += exponential
+            share = ONE / total if visible > 0 else ZERO
+            for k in range(keys):
+                row[k] = _narrow(exponential_[k] * share)
+
+
+@entry(BF16, BF16, F32, SIZE, SIZE)
+def attention_gradient(gradient, weights, scale, rows, keys):
+    """Turn ∂A into α ∂S = α A ∘ (∂A - Σ_k A ∘ ∂A), in place."""
+    gradient_, weights_, scale_ = carray(gradient, (rows, keys)), carray(weights, (rows, keys)), carray(scale, 1)[0]
+    for n in range(rows):
+        here, weight = gradient_[n], weights_[n]
+        total = ZERO
+        for k in range(keys):
+            total += _wide(weight[k]) * _wide(here[k])
+        for k in range(keys):
+            here[k] = _narrow(_wide(weight[k]) * (_wide(here[k]) - total) * scale_)
+
+
+@entry(BF16, BF16, BF16, F32, F32, F32, BF16, BF16, BOOL, F32, F32, SIZE, SIZE, SIZE)
+def add_and_norm(x, branch, words, settings, gain, bias, sums, y, kept, statistics, room, threshold, rows, width):
+    """Z = x + Dropout(branch), y = LayerNorm(z); mean and 1 / deviation are kept for the way back."""
+    x_, branch_, words_ = carray(x, (rows, width)), carray(branch, (rows, width)), carray(words, (rows, width))
+    sums_, y_, kept_ = carray(sums, (rows, width)), carray(y, (rows, width)), carray(kept, (rows, width))
+    gain_, bias_, z_, statistics_ = (
+        carray(gain, width),
+        carray(bias, width),
+        carray(room, width),
+        carray(statistics, (rows, 2)),
+    )
+    scale, epsilon, least, share = (
+        carray(settings, 2)[0],
+        carray(settings, 2)[1],
+        np.int16(threshold),
+        ONE / np.float32(width),
+    )
+    for n in range(rows):
+        x_row, branch_row, word_row, kept_row, sum_row, y_row = x_[n], branch_[n], words_[n], kept_[n], sums_[n], y_[n]
+        total = ZERO
+        for d in range(width):
+            is_kept = word_row[d] >= least
+            kept_row[d] = np.uint8(is_kept)
+            bits = _narrow(_wide(x_row[d]) + (_wide(branch_row[d]) * scale if is_kept else ZERO))
+            sum_row[d] = bits
+            z = _wide(bits)
+            z_[d] = z
+            total += z
+        mean = total * share
+        square = ZERO
+        for d in range(width):
+            square += (z_[d] - mean) * (z_[d] - mean)
+        inverse = ONE / np.sqrt(square * share + epsilon)
+        statistics_[n, 0], statistics_[n, 1] = mean, inverse
+        for d in range(width):
+            y_row[d] = _narrow((z_[d] - mean) * inverse * gain_[d] + bias_[d])
+
+
+@entry(BF16, BF16, F32, F32, BOOL, F32, BF16, BF16, F32, F32, SIZE, SIZE)
+def norm_gradient(gradient, sums, statistics, gain, kept, scale, to_sum, to_branch, to_norm, room, rows, width):
+    """Go back through add_and_norm: ∂z, Dropout(∂z), and the gradients of gain and bias added to `to_norm`."""
+    gradient_, sums_, kept_ = carray(gradient, (rows, width)), carray(sums, (rows, width)), carray(kept, (rows, width))
+    to_sum_, to_branch_ = carray(to_sum, (rows, width)), carray(to_branch, (rows, width))
+    statistics_, gain_, scale_ = carray(statistics, (rows, 2)), carray(gain, width), carray(scale, 1)[0]
+    to_gain, to_bias = carray(to_norm, (2, width))[0], carray(to_norm, (2, width))[1]
+    normal_, scaled_, share = carray(room, (2, width))[0], carray(room, (2, width))[1], ONE / np.float32(width)
+    for n in range(rows):
+        gradient_row, z_row, kept_row = gradient_[n], sums_[n], kept_[n]
+        sum_row, branch_row, mean, inverse = to_sum_[n], to_branch_[n], statistics_[n, 0], statistics_[n, 1]
+        total, product = ZERO, ZERO
+        for d in range(width):
+            here, normal = _wide(gradient_row[d]), (_wide(z_row[d]) - mean) * inverse
+            to_gain[d] += here * normal
+            to_bias[d] += here
+            scaled = here * gain_[d]
+            normal_[d], scaled_[d] = normal, scaled
+            total += scaled
+            product += scaled * normal
+        total, product = total * share, product * share
+        for d in range(width):
+            bits = _narrow((scaled_[d] - total - normal_[d] * product) * inverse)
+            sum_row[d] = bits
+            branch_row[d] = _narrow(_wide(bits) * scale_) if kept_row[d] != 0 else np.int16(0)

@@ -1,0 +1,79 @@
+"""Compiled kernels: kept whole or not at all, made for this processor, and loaded without the compiler."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transduce import machine_code
+from transduce.machine_code import MachineCode
+
+pytestmark = pytest.mark.skipif(not machine_code.can_be_made(), reason="numba is not installed; it is an extra")
+SOURCE = """
+from numba import carray, cfunc, types
+
+def twice(numbers, count):
+    numbers_ = carray(numbers, count)
+    for n in range(count):
+        numbers_[n] *= 2
+
+ENTRIES = {"twice": cfunc(types.void(types.CPointer(types.int64), types.int64))(twice)}
+"""
+PROGRAM = """
+import ctypes, sys
+from pathlib import Path
+from transduce.machine_code import MachineCode
+
+numbers = (ctypes.c_int64 * 3)(1, 2, 3)
+MachineCode(Path("twice_source.py"), module="twice_source").entry("twice", 2)(ctypes.addressof(numbers), 3)
+print(list(numbers), "numba" in sys.modules)
+"""
+
+
+def run(folder: Path) -> str:
+    (folder / "twice_source.py").write_text(SOURCE, encoding="utf-8")
+    path = os.pathsep.join([str(Path(machine_code.__file__).parents[1]), str(folder)])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path, "XDG_CACHE_HOME": str(folder / "cache")},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_code_is_compiled_once_loaded_without_numba_and_made_anew_if_damaged(tmp_path: Path) -> None:
+    assert run(tmp_path) == "[2, 4, 6] True"
+    assert run(tmp_path) == "[2, 4, 6] False"
+    kept = next((tmp_path / "__pycache__").glob("kernels-*.o"))
+    content = kept.read_bytes()
+    for wrong in (content[:500] + bytes([content[500] ^ 1]) + content[501:], content[:-9], b""):
+        kept.write_bytes(wrong)
+        assert run(tmp_path) == "[2, 4, 6] True"
+        assert kept.read_bytes()[:32] != wrong[:32] or kept.read_bytes() != wrong
+
+
+def test_another_processor_compiler_or_source_is_another_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import llvmlite.binding as llvm
+
+    source = tmp_path / "source.py"
+    source.write_text(SOURCE, encoding="utf-8")
+    code = MachineCode(source, module="source")
+    origins = {code.origin()}
+    with monkeypatch.context() as patch:
+        patch.setattr(llvm, "get_host_cpu_name", lambda: "another")
+        origins.add(code.origin())
+    with monkeypatch.context() as patch:
+        patch.setattr(machine_code, "version", lambda package: "0.0")
+        origins.add(code.origin())
+    source.write_text(SOURCE + "\n", encoding="utf-8")
+    origins.add(code.origin())
+    assert len(origins) == 4
