@@ -12,7 +12,7 @@ from pathlib import Path
 
 import models
 
-from transduce.model_directory import ModelDirectory, find_model, load_model
+from transduce.model_directory import ModelDirectory, find_model, load_model, read_description
 
 SIZES = {"base_8k": 8_000, "base_32k": 32_000}
 # The demonstration's recipe for a network that is half as wide as base, and for as long as `--quick` can wait.
@@ -23,7 +23,7 @@ RECIPE = {
     "model.vocabulary_size": 8000,
     "training.time": "2m",
     "training.warmup_steps": 100,
-    "training.decay_steps": 800,
+    "training.decay_steps": 500,
     "training.peak": 2e-3,
 }
 
@@ -74,7 +74,11 @@ def _filled(model: ModelDirectory, folder: Path, name: str) -> Path:
 def _small_model(arguments: argparse.Namespace, folder: Path) -> tuple[Path, str]:
     """Return a small trained model and where it comes from: given, or trained here."""
     if arguments.source is not None:
-        return find_model(arguments.source), "a small model that was given"
+        given = find_model(arguments.source)
+        description = read_description(given)
+        config, steps = description.architecture, description.training.get("step", "?")
+        layers = f"{config.encoder_depth}+{config.decoder_depth} layers"
+        return given, f"a small model ({layers}, width {config.d_model}) trained for {steps} steps"
     corpus = _write_corpus(folder)
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "valid.tsv"), "--from", "en", "--to", "de"]
     settings = [part for key, value in RECIPE.items() for part in ("--set", f"{key}={value}")]
