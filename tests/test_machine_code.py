@@ -27,7 +27,8 @@ from pathlib import Path
 from transduce.machine_code import MachineCode
 
 numbers = (ctypes.c_int64 * 3)(1, 2, 3)
-MachineCode(Path("twice_source.py"), module="twice_source").entry("twice", 2)(ctypes.addressof(numbers), 3)
+code = MachineCode(Path("twice_source.py"), module="twice_source")  # the code lives as long as this does
+code.entry("twice", 2)(ctypes.addressof(numbers), 3)
 print(list(numbers), "numba" in sys.modules)
 """
 
