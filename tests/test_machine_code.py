@@ -77,4 +77,29 @@ def test_another_processor_compiler_or_source_is_another_origin(
         origins.add(code.origin())
     source.write_text(SOURCE + "\n", encoding="utf-8")
     origins.add(code.origin())
-    assert len(origins) == 4
+    (tmp_path / "tile.py").write_text("ROWS = 6\n", encoding="utf-8")
+    origins.add(MachineCode(source, module="source", also=("tile.py",)).origin())
+    assert len(origins) == 5
+
+
+def test_code_is_kept_where_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept_source.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "file").write_text("no folder can be made below a file", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    code = MachineCode(tmp_path / "kept_source.py", module="kept_source")
+    made = code.object_code([tmp_path / "file" / "no", tmp_path / "kept"])
+    monkeypatch.setattr(code, "compile", lambda: pytest.fail("it was kept"))
+    assert code.object_code([tmp_path / "file" / "no", tmp_path / "kept"]) == made
+
+
+def test_a_kernel_that_could_raise_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raising = SOURCE.replace("numbers_[n] *= 2", "numbers_[n] = 7 // numbers_[n]")
+    allocating = SOURCE.replace("numbers_[n] *= 2", "numbers_[n] = np.empty(count).size").replace(
+        "from numba", "import numpy as np\nfrom numba", 1
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, source in (("raising", raising), ("allocating", allocating)):
+        (tmp_path / f"{name}_source.py").write_text(source, encoding="utf-8")
+        code = MachineCode(tmp_path / f"{name}_source.py", module=f"{name}_source")
+        with pytest.raises(AssertionError, match="neither raise nor allocate"):
+            code.compile()

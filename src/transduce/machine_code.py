@@ -31,17 +31,23 @@ def can_be_made() -> bool:
 
 
 class MachineCode:
-    """The kernels of one source file: the C functions of numba in its `ENTRIES`, by name."""
+    """The kernels of one module: the C functions of numba in its `ENTRIES`, by name.
 
-    def __init__(self, source: Path, *, module: str) -> None:
-        self.source, self.module = source, module
+    Its code follows from its own file and from those beside it that it takes something from, `also`.
+    """
+
+    def __init__(self, source: Path, *, module: str, also: tuple[str, ...] = ()) -> None:
+        self.sources = (source, *(source.with_name(name) for name in also))
+        self.module = module
         self._entries: dict[str, Callable[..., None]] = {}
 
     def entry(self, name: str, arguments: int) -> Callable[..., None]:
         """Return a kernel; its arguments are addresses and sizes, integers all."""
         if name not in self._entries:
             address = self._engine.get_function_address(name)
-            self._entries[name] = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(address)
+            function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(address)
+            function.code = self  # type: ignore[attr-defined] # its memory must last as long as anybody can call it
+            self._entries[name] = function
         return self._entries[name]
 
     @cached_property
@@ -77,7 +83,7 @@ class MachineCode:
         return code
 
     def compile(self) -> bytes:
-        """Compile the source for this processor."""
+        """Compile the module for this processor."""
         import llvmlite.binding as llvm
 
         machine, module = _target_machine(), llvm.parse_assembly("")
@@ -85,21 +91,24 @@ class MachineCode:
             own = llvm.parse_assembly(kernel.inspect_llvm())
             own.get_function(kernel.native_name).name = name
             module.link_in(own)
+        needed = {f.name for f in module.functions if f.is_declaration and f.name.startswith(("numba_", "NRT_"))}
+        assert needed <= set(_NEVER_CALLED), f"a kernel may neither raise nor allocate, but one needs {needed}"
         code: bytes = machine.emit_object(module)
         return code
 
     def origin(self) -> str:
-        """Return a name for what the code is made of: source, compilers, processor."""
+        """Return a name for what the code is made of: sources, compilers, processor."""
         import llvmlite.binding as llvm
 
-        parts = [self.source.read_bytes(), *(version(package).encode() for package in ("numba", "llvmlite"))]
+        parts = [source.read_bytes() for source in self.sources]
+        parts += [version(package).encode() for package in ("numba", "llvmlite")]
         parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
 
     def folders(self) -> list[Path]:
         """Return where the code may lie, the best place first."""
         cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return [self.source.parent / "__pycache__", Path(cache_home) / "transduce"]
+        return [self.sources[0].parent / "__pycache__", Path(cache_home) / "transduce"]
 
 
 def _target_machine() -> Any:  # noqa: ANN401 - llvmlite has no types

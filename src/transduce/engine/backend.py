@@ -11,8 +11,9 @@ from typing import Protocol
 
 from torch import Tensor
 
+from transduce import machine_code
 from transduce.compute import processor_flags
-from transduce.engine import fused_kernels, machine_code, plain_kernels
+from transduce.engine import fused_kernels, plain_kernels
 from transduce.engine.products import FULL, Product, weight_limit
 from transduce.engine.vnni_products import VnniProduct
 

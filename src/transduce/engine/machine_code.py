@@ -1,118 +1,12 @@
-"""Our kernels as machine code: compiled by numba once, kept as an object file, loaded without numba ever after.
+"""The engine's kernels as machine code."""
 
-numba's own way of keeping code costs half a second and 120 MB at each start, most of it numba itself. What it compiles
-is LLVM's, and LLVM alone (llvmlite) loads it. The file lies where Python keeps its own compiled code, or in the user's
-cache where that cannot be written; its name tells what it was made from and for which processor, and it begins with
-the hash of its content. A file that is damaged or of another origin is made anew.
-"""
-
-import ctypes
-import hashlib
-import os
-from collections.abc import Callable
-from functools import cache
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from transduce.errors import TransduceError
-from transduce.files import write_atomically
+from transduce.machine_code import MachineCode
 
-SOURCES = ("kernel_sources.py", "vnni_tile.py", "vnni_products.py")
-_HASH_BYTES = 32
-# Parts of numba that its code would call if a kernel raised an error. None does, and numba is not there.
-_NEVER_CALLED = ("numba_gil_ensure", "numba_gil_release")
-
-
-def can_be_made() -> bool:
-    """Return whether what compiles and loads the kernels is installed."""
-    return find_spec("numba") is not None and find_spec("llvmlite") is not None
-
-
-@cache
-def entry(name: str, arguments: int) -> Callable[..., None]:
-    """Return a kernel; its arguments are addresses and sizes, integers all."""
-    address = _engine().get_function_address(name)
-    function: Callable[..., None] = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(address)
-    return function
-
-
-@cache
-def _engine() -> Any:  # noqa: ANN401 - llvmlite has no types
-    import llvmlite.binding as llvm
-
-    for name in _NEVER_CALLED:
-        if llvm.address_of_symbol(name) is None:
-            llvm.add_symbol(name, ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(object_code(folders())))
-    engine.finalize_object()
-    return engine
-
-
-def object_code(folders: list[Path]) -> bytes:
-    """Return the kernels' object file from the first folder that holds a sound one, or compile and keep it."""
-    name = f"kernels-{origin()}.o"
-    for folder in folders:
-        try:
-            content = (folder / name).read_bytes()
-        except OSError:
-            continue
-        if hashlib.sha256(content[_HASH_BYTES:]).digest() == content[:_HASH_BYTES]:
-            return content[_HASH_BYTES:]
-    code = compile_kernels()
-    for folder in folders:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / name, hashlib.sha256(code).digest() + code)
-        except (OSError, TransduceError):  # what cannot be kept is compiled again at the next start
-            continue
-        break
-    return code
-
-
-def compile_kernels() -> bytes:
-    """Compile the sources for this processor."""
-    import llvmlite.binding as llvm
-
-    from transduce.engine.kernel_sources import ENTRIES
-
-    machine = _target_machine()
-    module = llvm.parse_assembly("")
-    for name, kernel in ENTRIES.items():
-        own = llvm.parse_assembly(kernel.inspect_llvm())
-        own.get_function(kernel.native_name).name = name
-        module.link_in(own)
-    needed = {f.name for f in module.functions if f.is_declaration and f.name.startswith(("numba_", "NRT_"))}
-    assert needed <= set(_NEVER_CALLED), f"a kernel may neither raise nor allocate, but one needs {needed}"
-    code: bytes = machine.emit_object(module)
-    return code
-
-
-def _target_machine() -> Any:  # noqa: ANN401 - llvmlite has no types
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=cpu, features=features, opt=3, reloc="static", codemodel="jitdefault", jit=True
-    )
-
-
-def origin() -> str:
-    """Return a name for what the code is made of: sources, compilers, processor."""
-    import llvmlite.binding as llvm
-
-    parts = [(Path(__file__).parent / source).read_bytes() for source in SOURCES]
-    parts += [version(package).encode() for package in ("numba", "llvmlite")]
-    parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
-
-
-def folders() -> list[Path]:
-    """Return where the code may lie, the best place first."""
-    cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return [Path(__file__).parent / "__pycache__", Path(cache_home) / "transduce"]
+CODE = MachineCode(
+    Path(__file__).parent / "kernel_sources.py",
+    module="transduce.engine.kernel_sources",
+    also=("vnni_tile.py", "vnni_products.py"),
+)
+entry = CODE.entry
