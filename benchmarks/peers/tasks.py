@@ -42,8 +42,8 @@ def read_corpus(data: Path, scratch: Path) -> tuple[str, list[str], list[str]]:
         sides = [gzip.decompress(file.read_bytes()).decode("utf-8") for file in files]
         return "Multi30k English-German", sides[0].splitlines(), sides[1].splitlines()
     write_corpus(scratch / "corpus", pairs=30_000)
-    files = sorted((scratch / "corpus").glob("train.*"))
-    first, second = (file.read_text(encoding="utf-8").splitlines() for file in files)
+    lines = (scratch / "corpus" / "train.tsv").read_text(encoding="utf-8").splitlines()
+    first, second = ([line.split("\t")[side] for line in lines] for side in (0, 1))
     return "the demo corpus", first, second
 
 
