@@ -8,6 +8,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -107,6 +108,8 @@ def _settings(experiment: ExperimentConfig) -> list[str]:
     lines = ["```toml"]
     for section in ("model", "training", "decoding"):
         values: dict[str, Any] = getattr(experiment, section).model_dump(mode="json")
+        if values.get("start_from"):  # a card travels: where it lay on its maker's disk is nobody's business
+            values["start_from"] = "/".join(Path(values["start_from"]).parts[-2:])
         lines += [
             f"[{section}]",
             *(f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None),
