@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import small_run
-from tests.faults.recorded_disk import STRACE_OPTIONS, Disk, Operation, PowerCut, lay_down, operations
+from tests.faults.recorded_disk import STRACE_OPTIONS, Disk, PowerCut, lay_down, operations
 from tests.faults.system_calls import attached
 
 from transduce.files import manifest_fault, recover_directory
@@ -20,22 +20,23 @@ _PROMISES = re.compile(r"checkpoints/step-\d{8}|model")
 
 
 class Blackouts:
-    """A run recorded once, and cut short anywhere."""
+    """A run recorded once, and cut short anywhere; a recording that is in the folder already is taken."""
 
     def __init__(self, folder: Path, *, strace: str, seed: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.seed, self.chance = folder, seed, random.Random(seed)
         self.corpus, self.run = small_run.write_text(folder / "corpus"), folder / "run"
         self.complaints = folder / "complaint.txt"
-        self.operations = self._record(strace)
+        self.trace = folder / "trace.txt"
+        if not self.trace.exists():
+            self._record(strace)
+        self.operations = operations(self.trace, root=self.run)
         self.expected = small_run.fingerprint(self.run)
 
-    def _record(self, strace: str) -> list[Operation]:
-        trace = self.folder / "trace.txt"
-        watch = [strace, *STRACE_OPTIONS, "-o", str(trace)]
+    def _record(self, strace: str) -> None:
+        watch = [strace, *STRACE_OPTIONS, "-o", str(self.trace)]
         code = attached(watch, lambda: small_run.train(self.corpus, self.run), complaints=self.complaints)
         assert code == small_run.FINISHED, self.complaints.read_text(encoding="utf-8")
-        return operations(trace, root=self.run)
 
     def replayed(self, count: int) -> Disk:
         """Return the disk after the first `count` calls."""

@@ -7,7 +7,7 @@ removed names may be lost too, in order (as a journal loses them) or in any orde
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,8 @@ TRACED = (
 )
 STRACE_OPTIONS = ("-y", "-xx", "-s", "100000000", "-e", f"trace={TRACED}")
 _LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+)")
+_BEGUN = re.compile(r"^(\d+ +)?(\w+\(.*) <unfinished \.\.\.>$")
+_ENDED = re.compile(r"^(\d+ +)?<\.\.\. \w+ resumed>(.*)$")
 _DESCRIPTOR = re.compile(r"^(\d+|AT_FDCWD)<([^>]*)>")
 
 
@@ -49,12 +51,24 @@ def _folder_of(argument: str) -> str:
     return _text(found[2])
 
 
+def whole_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield each call in one line, when it ended: strace writes two if another thread's came in between."""
+    begun: dict[str, str] = {}
+    for line in lines:
+        if match := _BEGUN.match(line):
+            begun[match[1] or ""] = match[2]
+        elif match := _ENDED.match(line):
+            yield f"{match[1] or ''}{begun.pop(match[1] or '')}{match[2]}"
+        else:
+            yield line
+
+
 def operations(trace: Path, *, root: Path) -> list[Operation]:
     """Return what a strace log says was done below `root`."""
     offsets: dict[int, int] = {}
     done = [
         operation
-        for line in trace.read_text(encoding="ascii").splitlines()
+        for line in whole_lines(trace.read_text(encoding="ascii").splitlines())
         if (match := _LINE.match(line)) and not match[3].startswith("-")
         for operation in _operations(match[1], match[2].split(", "), int(match[3]), offsets)
     ]

@@ -2,10 +2,13 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.faults.power_loss import Blackouts
+from tests.faults.small_run import environment
 
 pytestmark = [
     pytest.mark.slow,
@@ -13,13 +16,20 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the run that it records"),
 ]
 CUTS = 60
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def blackouts(tmp_path_factory: pytest.TempPathFactory) -> Blackouts:
-    strace = shutil.which("strace")
+    strace, folder = shutil.which("strace"), tmp_path_factory.mktemp("power")
     assert strace is not None
-    return Blackouts(tmp_path_factory.mktemp("power"), strace=strace, seed=1)
+    program = f"from pathlib import Path; Blackouts(Path({str(folder)!r}), strace={strace!r}, seed=1)"
+    command = [sys.executable, "-c", f"from tests.faults.power_loss import Blackouts; {program}"]
+    recorded = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, encoding="utf-8", check=False
+    )  # in a process of its own: what others left in this one, threads above all, is not to be forked
+    assert recorded.returncode == 0, recorded.stderr
+    return Blackouts(folder, strace=strace, seed=1)
 
 
 def broken_promises(blackouts: Blackouts) -> list[str]:

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from tests.faults.recorded_disk import Data, Disk, Folder, Operation, PowerCut
+from tests.faults.recorded_disk import Data, Disk, Folder, Operation, PowerCut, operations
 
 ROOT = Path("/disk")
 
@@ -69,3 +69,16 @@ def test_a_folder_that_was_never_named_takes_its_files_with_it() -> None:
     sub = disk.top.now["sub"]
     assert isinstance(sub, Folder)
     assert sub.safe == {"file": Data(safe=b"1")}
+
+
+def test_calls_of_two_threads_that_cross_are_not_lost(tmp_path: Path) -> None:
+    def quoted(text: str) -> str:
+        return "".join(f"\\x{byte:02x}" for byte in text.encode())
+
+    file = f"5<{quoted('/disk/file')}>"
+    trace = tmp_path / "trace.txt"
+    trace.write_text(
+        f'7  fsync({file} <unfinished ...>\n8  write({file}, "{quoted("ab")}", 2) = 2\n7  <... fsync resumed>) = 0\n',
+        encoding="ascii",
+    )
+    assert [operation.kind for operation in operations(trace, root=ROOT)] == ["write", "flush"]
