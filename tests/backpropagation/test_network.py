@@ -49,7 +49,9 @@ def gradients(model: Transformer) -> dict[str, Tensor]:
 def test_products_have_few_sizes_and_idle_rows_no_part_in_them() -> None:
     model = make_model(norm="pre")
     tokens = padded([11, 7, 2])
-    run = HandwrittenNetwork(model, dtype=torch.float64).forward(tokens, tokens, dropout=KeyedDropout(1))
+    network = HandwrittenNetwork(model, dtype=torch.float64)
+    network.refresh()
+    run = network.forward(tokens, tokens, dropout=KeyedDropout(1))
     assert run.padded_ND.size(0) == 32
     assert run.hidden_ND.size(0) == 20
     gradient_ND = torch.zeros_like(run.padded_ND)
