@@ -130,7 +130,7 @@ def main() -> None:
         dropout = 0.0 if {"exact", "plain"} & set(sys.argv) else 0.1
         dtype = torch.float64 if "exact" in sys.argv else torch.float32
         outcome = train(folder, config, stop=stop, world=world, dropout=dropout, dtype=dtype)
-        print(outcome.ending.name, outcome.progress.step, stop.signal, flush=True)
+        print(f"{outcome.ending.name} {outcome.progress.step} {stop.signal}\n", end="", flush=True)
         if world.is_main:
             print(weights_hash(folder), flush=True)
 
