@@ -21,6 +21,7 @@ from transduce.errors import TransduceError
 from transduce.files import write_atomically
 
 _HASH_BYTES = 32
+_SHARED = Path(__file__).with_name("kernel_arithmetic.py")
 # Parts of numba that its code would call if a kernel raised an error. None does, and numba is not there.
 _NEVER_CALLED = ("numba_gil_ensure", "numba_gil_release")
 
@@ -100,7 +101,7 @@ class MachineCode:
         """Return a name for what the code is made of: sources, compilers, processor."""
         import llvmlite.binding as llvm
 
-        parts = [source.read_bytes() for source in self.sources]
+        parts = [source.read_bytes() for source in (*self.sources, _SHARED)]
         parts += [version(package).encode() for package in ("numba", "llvmlite")]
         parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]

@@ -8,75 +8,30 @@ Sums run over rows in their order, so a result follows from its inputs alone. `m
 there is no compiled code yet; `fused_kernels.py` calls what came of it. Nothing here allocates: a kernel is given room.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
-from numba.extending import intrinsic
+from numba import carray, types  # type: ignore[attr-defined]
 
-ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
-LOG2_E, LN2_HIGH, LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
-EXP_5, EXP_4, EXP_3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
-EXP_2, EXP_1, EXP_0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-LEAST_EXPONENT, LEAST = np.float32(-87.0), np.int16(-0x8000)
+from transduce.kernel_arithmetic import ONE, SIZE, ZERO, Entries, bits_of_float, exp, float_of_bits, inlined
+
+LEAST = np.int16(-0x8000)
 
 F32, BF16, BOOL, I64 = (types.CPointer(kind) for kind in (types.float32, types.int16, types.uint8, types.int64))
-SIZE = types.int64
 
-ENTRIES: dict[str, Any] = {}
-"""The kernels by name, each compiled for pointers and sizes."""
-
-_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy"}
-inlined = njit(inline="always", **_OPTIONS)
-
-
-def entry(*kinds: Any) -> Any:
-    """Compile a function for arguments of these kinds and keep it among the entries."""
-
-    def keep(function: Any) -> Any:
-        ENTRIES[function.__name__] = cfunc(types.void(*kinds), **_OPTIONS)(function)
-        return function
-
-    return keep
-
-
-@intrinsic
-def _float_of_bits(typing_context: Any, bits: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
-
-    return types.float32(types.int32), generate
-
-
-@intrinsic
-def _bits_of_float(typing_context: Any, value: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.int32))
-
-    return types.int32(types.float32), generate
+ENTRIES = Entries()
+entry = ENTRIES.entry
 
 
 @inlined
 def _wide(bits):
     """Return the number whose upper 16 bits these are."""
-    return _float_of_bits(np.int32(bits) << np.int32(16))
+    return float_of_bits(np.int32(bits) << np.int32(16))
 
 
 @inlined
 def _narrow(x):
     """Return a number's upper 16 bits, rounded to nearest, ties to even."""
-    bits = _bits_of_float(x)
+    bits = bits_of_float(x)
     return np.int16((bits + np.int32(0x7FFF) + ((bits >> np.int32(16)) & np.int32(1))) >> np.int32(16))
-
-
-@inlined
-def _exp(x):
-    """e^x for x <= 0, in arithmetic that fits into vectors; within 2 units of the last place of float32."""
-    x = max(x, LEAST_EXPONENT)
-    n = np.floor(x * LOG2_E + HALF)
-    f = x - n * LN2_HIGH - n * LN2_LOW
-    p = ((((EXP_5 * f + EXP_4) * f + EXP_3) * f + EXP_2) * f + EXP_1) * f + EXP_0
-    return (p * f * f + f + ONE) * _float_of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
 
 
 @inlined
@@ -102,7 +57,7 @@ def label_gradients(logits, label, extra, statistics, room, labels, rows, width)
         found[0], found[1] = _wide(z[right]), highest
         total = ZERO
         for v in range(width):
-            exponential = _exp(_wide(z[v]) - highest)
+            exponential = exp(_wide(z[v]) - highest)
             exponential_[v] = exponential
             total += exponential
         found[2] = total
@@ -164,7 +119,7 @@ def attention_weights(scores, keys_of, queries_of, scale, room, is_causal, sente
             highest = _wide(_ordered(ordered)) if visible > 0 else ZERO
             total = ZERO
             for k in range(keys):
-                exponential = _exp((_wide(row[k]) - highest) * scale_) if k < visible else ZERO
+                exponential = exp((_wide(row[k]) - highest) * scale_) if k < visible else ZERO
                 exponential_[k] = exponential
                 total += exponential
             share = ONE / total if visible > 0 else ZERO

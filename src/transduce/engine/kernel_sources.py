@@ -12,22 +12,17 @@ The same in plain torch is `plain_kernels.py`. `machine_code.py` reads this modu
 """
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
-from numba.extending import intrinsic
+from numba import carray, types  # type: ignore[attr-defined]
 
 from transduce.engine.vnni_products import GROUP, LANES, ROWS, TILE
 from transduce.engine.vnni_tile import TILES
+from transduce.kernel_arithmetic import HALF, ONE, SIZE, ZERO, Entries, bits_of_float, exp, float_of_bits, inlined
 
-ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 LARGEST, SMALLEST_SCALE = np.float32(127.0), np.float32(1e-30)
 MIDDLE = np.float32(128.5)  # the zero point, and a half so that cutting off rounds
-LOG2_E, LN2_HIGH, LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
-EXP_5, EXP_4, EXP_3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
-EXP_2, EXP_1, EXP_0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-LEAST_EXPONENT, LOWEST = np.float32(-87.0), np.float32(-3e38)
+LOWEST = np.float32(-3e38)
 INV_SQRT_2 = np.float32(math.sqrt(0.5))
 EPSILON = np.float32(1e-6)
 WITHOUT_SIGN, LEAST = np.int32(0x7FFFFFFF), np.int32(-0x80000000)
@@ -38,73 +33,33 @@ USUAL_WIDTH = 64  # of a head
 F32, U8, I8, U16, I32, I64 = (
     types.CPointer(kind) for kind in (types.float32, types.uint8, types.int8, types.uint16, types.int32, types.int64)
 )
-SIZE = types.int64
 
-ENTRIES: dict[str, Any] = {}
-"""The kernels by name, each compiled for pointers and sizes."""
-
-_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy"}
-inlined = njit(inline="always", **_OPTIONS)
-
-
-def entry(*kinds: Any) -> Any:
-    """Compile a function for arguments of these kinds and keep it among the entries."""
-
-    def keep(function: Any) -> Any:
-        ENTRIES[function.__name__] = cfunc(types.void(*kinds), **_OPTIONS)(function)
-        return function
-
-    return keep
-
-
-@intrinsic
-def _float_of_bits(typing_context: Any, bits: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
-
-    return types.float32(types.int32), generate
-
-
-@intrinsic
-def _bits_of_float(typing_context: Any, value: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.int32))
-
-    return types.int32(types.float32), generate
+ENTRIES = Entries()
+entry = ENTRIES.entry
 
 
 @inlined
 def _ordered(x):
     """Return an int32 that grows with x: a maximum of integers fits into vectors, one of floats does not."""
-    bits = _bits_of_float(x)
+    bits = bits_of_float(x)
     return np.int32(bits ^ ((bits >> np.int32(31)) & WITHOUT_SIGN))
 
 
 @inlined
 def _from_ordered(bits):
-    return _float_of_bits(np.int32(bits ^ ((bits >> np.int32(31)) & WITHOUT_SIGN)))
-
-
-@inlined
-def _exp(x):
-    """e^x for x <= 0, in arithmetic that fits into vectors; within 2 units of the last place of float32."""
-    x = max(x, LEAST_EXPONENT)
-    n = np.floor(x * LOG2_E + HALF)
-    f = x - n * LN2_HIGH - n * LN2_LOW
-    p = ((((EXP_5 * f + EXP_4) * f + EXP_3) * f + EXP_2) * f + EXP_1) * f + EXP_0
-    return (p * f * f + f + ONE) * _float_of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
+    return float_of_bits(np.int32(bits ^ ((bits >> np.int32(31)) & WITHOUT_SIGN)))
 
 
 @inlined
 def _narrow(x):
     """Return the upper half of a float's bits, rounded: bf16, in which keys and values are kept."""
-    bits = _bits_of_float(x)
+    bits = bits_of_float(x)
     return np.uint16((bits + np.int32(0x7FFF) + ((bits >> np.int32(16)) & np.int32(1))) >> np.int32(16))
 
 
 @inlined
 def _widen(half):
-    return _float_of_bits(np.int32(np.int32(half) << np.int32(16)))
+    return float_of_bits(np.int32(np.int32(half) << np.int32(16)))
 
 
 @inlined
@@ -112,8 +67,8 @@ def _quantize(row, out):
     """Write a row as bytes around 128 and return its scale."""
     largest = np.int32(0)
     for i in range(row.size):
-        largest = max(largest, np.int32(_bits_of_float(row[i]) & WITHOUT_SIGN))
-    scale = max(_float_of_bits(largest) / LARGEST, SMALLEST_SCALE)
+        largest = max(largest, np.int32(bits_of_float(row[i]) & WITHOUT_SIGN))
+    scale = max(float_of_bits(largest) / LARGEST, SMALLEST_SCALE)
     inverse = ONE / scale
     for i in range(row.size):
         out[i] = np.uint8(np.int32(row[i] * inverse + MIDDLE))
@@ -242,7 +197,7 @@ def _attend_heads(query, keys, values, slots, count, heads, width, weights, mixe
             weights[p] = LOWEST
         for block in range(0, padded, LANES):  # of a known size, so that it becomes one vector
             for lane in range(LANES):
-                weights[block + lane] = _exp(weights[block + lane] - largest)
+                weights[block + lane] = exp(weights[block + lane] - largest)
         total = ZERO
         for p in range(count):
             total += weights[p]
@@ -323,7 +278,7 @@ def log_softmax(raw, scale, rows, width):
         largest = _from_ordered(bits)
         total = ZERO
         for i in range(width):
-            total += _exp((row[i] - largest) * factor)
+            total += exp((row[i] - largest) * factor)
         shift = largest * factor + np.float32(math.log(total))
         for i in range(width):
             row[i] = row[i] * factor - shift
