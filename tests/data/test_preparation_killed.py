@@ -71,3 +71,24 @@ def test_killed_at_every_operation(corpus: Path, tmp_path: Path) -> None:
     operations = int(run(tmp_path / "counted", corpus, last=-1).stdout)
     assert operations > 50
     check(corpus, tmp_path, moments=list(range(2, operations + 1)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="names of open folders are read there")
+def test_what_other_text_left_is_gone_for_good_before_new_text_is_written(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut must not bring the old tokenizer back beside new text: its removal is flushed before any write."""
+    folder = tmp_path / "p"
+    prepare(DataConfig(train=(str(corpus),)), folder, vocabulary_size=400)
+    names: list[set[str] | str] = []
+
+    def fsync(descriptor: int) -> None:
+        flushed = Path(f"/proc/self/fd/{descriptor}").readlink()
+        names.append({path.name for path in flushed.iterdir()} if flushed == folder else flushed.name)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    corpus.write_bytes(b"".join(corpus.read_bytes().splitlines(keepends=True)[:-9]))
+    prepare(DataConfig(train=(str(corpus),)), folder, vocabulary_size=400)
+    first = names[0]
+    assert isinstance(first, set), f"{first} was written first"
+    assert not first & {"prepared.json", "tokenizer.model", "train", "valid", "test", "text"}

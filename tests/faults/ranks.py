@@ -80,6 +80,20 @@ def who_writes(folder: Path) -> dict[str, Any]:
     return {"codes": codes, "said": said(folder, 2), "wrote": wrote}
 
 
+def who_speaks(folder: Path) -> dict[str, Any]:
+    """Train on two ranks through the command line and return what each of them printed."""
+    corpus = small_run.write_text(folder / "corpus")
+
+    def work(rank: int) -> None:
+        file = os.open(folder / f"printed-{rank}.txt", os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, sys.stdout.fileno())
+        os.dup2(file, sys.stderr.fileno())
+        os.execve(sys.executable, small_run.command(corpus, folder / "run"), {**os.environ, **small_run.environment()})
+
+    codes = ended(start(work, ranks=2, folder=folder))
+    return {"codes": codes, "printed": [(folder / f"printed-{rank}.txt").read_text("utf-8") for rank in range(2)]}
+
+
 def validations(folder: Path) -> dict[str, Any]:
     """Validate the same weights on one, two and three ranks; return what each rank of each world found."""
     corpus = small_run.write_text(folder / "corpus")
@@ -188,7 +202,8 @@ def separate_disks(folder: Path) -> dict[str, Any]:
 
 
 SCENES = {
-    scene.__name__: scene for scene in (who_writes, validations, a_rank_that_stops, a_long_preparation, separate_disks)
+    scene.__name__: scene
+    for scene in (who_writes, who_speaks, validations, a_rank_that_stops, a_long_preparation, separate_disks)
 }
 
 if __name__ == "__main__":

@@ -36,6 +36,13 @@ def test_only_rank_0_writes(tmp_path: Path) -> None:
     assert found["wrote"][1] == []
 
 
+def test_only_rank_0_speaks(tmp_path: Path) -> None:
+    found = scene("who_speaks", tmp_path)
+    assert found["codes"] == [0, 0], found["printed"]
+    assert "12 steps" in found["printed"][0]
+    assert found["printed"][1] == ""
+
+
 def test_a_shared_validation_finds_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
     found = scene("validations", tmp_path)
     assert [len(found[ranks]) for ranks in "123"] == [1, 2, 3]
