@@ -2,11 +2,12 @@
 
     python benchmarks/models.py SOURCE DEST [--vocabulary 32000 --text FILE...] [--noise 0.002]
 
-A base model cannot be trained in minutes, and random weights never end a sentence. So a small model (pre-norm, heads 64
-wide) is widened: every dimension, head and hidden unit twice, what reads them halved, so that each layer's mean and
-variance, and the outputs, stay what they were. Layers are added that add nothing. Sinusoids of another width have other
-frequencies, so the small model's positions become a learned table. With `--noise` the twins are told apart a little, in
-pairs that cancel; train on (`transduce train --start-from DEST`) to let them become different.
+A base model cannot be trained in minutes, and random weights never end a sentence. So a small model (heads 64 wide) is
+widened: every dimension, head and hidden unit twice, what reads them halved, so that each layer's mean and variance,
+and the outputs, stay what they were. Layers are added that add nothing; in post-norm they normalise what is normalised
+already, and the last of them takes over the scale and shift of the small model's last. Sinusoids of another width have
+other frequencies, so the small model's positions become a learned table. With `--noise` the twins are told apart a
+little, in pairs that cancel; train on (`transduce train --start-from DEST`) to let them become different.
 
 With `--vocabulary` a larger tokenizer is learned from `--text`, and each new piece begins as the mean of the pieces
 that it used to be.
@@ -15,7 +16,7 @@ that it used to be.
 import argparse
 import gzip
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -34,7 +35,7 @@ POSITIONS = 1024
 def widened(model: ModelDirectory, *, layers: int = 6, noise: float = 0.0) -> tuple[ModelConfig, dict[str, Tensor]]:
     """Return a network twice as wide with `layers` layers that computes what `model` does."""
     old = model.description.architecture
-    assert (old.norm, old.tied, old.positions) == ("pre", "all", "sinusoidal"), "made for pre-norm, tied models"
+    assert (old.tied, old.positions) == ("all", "sinusoidal"), "made for tied models"
     config = old.model_copy(
         update={
             "layers": layers,
@@ -48,28 +49,44 @@ def widened(model: ModelDirectory, *, layers: int = 6, noise: float = 0.0) -> tu
     generator = torch.Generator().manual_seed(1)
     parameters = {}
     for name, empty in empty_transformer(config).named_parameters():
-        parameters[name] = _value(name, model.parameters, old, noise=noise, generator=generator)
+        if name.endswith("table_TD"):
+            parameters[name] = _twice(sinusoidal_positions(POSITIONS, old.d_model).float(), axis=1)
+        elif name.startswith("embeddings."):  # twice as many summands, a factor √2 larger: both sides see what they saw
+            parameters[name] = _twice(model.parameters[name], axis=1) / math.sqrt(2.0)
+        elif "norm." in name:
+            parameters[name] = _norm(name, model.parameters, old, layers=layers)
+        else:
+            parameters[name] = _weight(name, model.parameters, old, noise=noise, generator=generator)
         assert parameters[name].shape == empty.shape, name
     return config, parameters
 
 
-def _value(name: str, weights: object, old: ModelConfig, *, noise: float, generator: torch.Generator) -> Tensor:
-    assert isinstance(weights, dict)
-    if name.endswith("table_TD"):
-        return _twice(sinusoidal_positions(POSITIONS, old.d_model).float(), axis=1)
-    if name.startswith("embeddings."):  # twice as many summands, a factor √2 larger: both sides see what they saw
-        return _twice(weights[name], axis=1) / math.sqrt(2.0)
-    parts = name.split(".")
-    if parts[1] == "layers":
-        depth = old.encoder_depth if parts[0] == "encoder" else old.decoder_depth
-        number = int(parts[2])
-        is_added = number >= depth
-        name = ".".join([*parts[:2], str(number % depth), *parts[3:]])
-    else:
-        is_added = False
-    value = weights[name]
-    if parts[1] == "final_norm":
-        return _twice(value, axis=0) / (math.sqrt(2.0) if parts[0] == "decoder" else 1.0)
+def _norm(name: str, weights: Mapping[str, Tensor], old: ModelConfig, *, layers: int) -> Tensor:
+    """Return a norm's scale or shift: its own; 1 or 0 where the norm that follows an added layer has taken it over."""
+    stack, _, place = name.partition(".")
+    is_last = place.startswith("final_norm")
+    if place.startswith("layers."):
+        number = int(place.split(".")[1])
+        depth = old.encoder_depth if stack == "encoder" else old.decoder_depth
+        ends_layer = old.norm == "post" and "feed_forward_residual" in place
+        is_last = ends_layer and number == layers - 1
+        is_between = old.norm == "post" and not is_last and (number >= depth or (ends_layer and number == depth - 1))
+        if is_between:
+            return torch.full((2 * old.d_model,), 1.0 if name.endswith("weight") else 0.0)
+        own = depth - 1 if is_last else number % depth
+        name = name.replace(f"layers.{number}.", f"layers.{own}.")
+    value = _twice(weights[name], axis=0)
+    return value / math.sqrt(2.0) if is_last and stack == "decoder" else value
+
+
+def _weight(
+    name: str, weights: Mapping[str, Tensor], old: ModelConfig, *, noise: float, generator: torch.Generator
+) -> Tensor:
+    """Return a matrix or a bias of some layer; what an added layer writes is nothing, or next to nothing."""
+    stack, _, number, *_ = name.split(".")
+    depth = old.encoder_depth if stack == "encoder" else old.decoder_depth
+    is_added = int(number) >= depth
+    value = weights[name.replace(f"layers.{number}.", f"layers.{int(number) % depth}.")]
     if value.dim() == 1:
         return torch.zeros(2 * len(value)) if is_added and "W_2" in name else _twice(value, axis=0)
     wide = _twice(value, axis=0)
@@ -102,7 +119,7 @@ def with_fillers(model: ModelDirectory, size: int) -> tuple[Tokenizer, dict[str,
     What costs time is the size of the vocabulary, not its pieces: this needs no training and says what `model` says.
     """
     known = [model.tokenizer.piece(token) for token in range(FIRST_LEARNED, model.tokenizer.vocabulary_size)]
-    fillers = [f"{WORD_MARK}Ω{number:05d}Ω" for number in range(size - model.tokenizer.vocabulary_size)]
+    fillers = [f"{WORD_MARK}Ω{number:05d}Ω" for number in range(model.tokenizer.vocabulary_size, size)]
     old_VD = model.parameters["embeddings.source_VD"]
     generator = torch.Generator().manual_seed(2)
     noise_VD = torch.randn(len(fillers), old_VD.size(1), generator=generator) * old_VD.std() * 0.5

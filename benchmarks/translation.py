@@ -1,16 +1,19 @@
-"""Our translation against CTranslate2: the same weights, sentences, beam and lengths, in alternation.
+"""Our translation against CTranslate2 and Hugging Face: the same weights, sentences, beam and lengths, in alternation.
 
     python benchmarks/translation.py [--quick] [--json FILE] [--source MODEL] [--base-8k MODEL] [--base-32k MODEL]
+                                     [--models base_8k base_32k small] [--venvs DIR]
 
 Each system runs in a process of its own, pinned to one core (and to two), and is asked in turn; figures are medians of
 ratios of neighbouring runs. CTranslate2 runs with the best of its settings, found first: batch size, and AVX2, which it
-takes by itself, against AVX-512. Both searches stop when `beam` hypotheses have finished. "Single" is one sentence
-after the other.
+takes by itself, against AVX-512; so does Hugging Face's Marian, with sentences sorted by length for it. All searches
+stop when `beam` hypotheses have finished. "Single" is one sentence after the other.
 
-Without `--base-8k` a model is made of `--source`, a small trained one, by benchmarks/models.py: widened, so that it
-says what the small one says. Without `--source` the small one is trained here for two minutes. Without `--base-32k` the
-same gets 24,000 pieces that occur in no text. Writes results/translation.json and results/translation.md next to this
-file. benchmarks/translation_stream.py translates a million lines.
+Without `--base-8k` a model is made of `--source`, a small trained one (the bundled one if none is given), by
+benchmarks/models.py: widened, so that it says what the small one says. Without `--base-32k` the same gets 24,000 pieces
+that occur in no text. Marian takes part where the network is post-norm, the only kind it has. --quick runs base alone
+against CTranslate2 and writes no results but FILE; without it results/translation.json and results/translation.md are
+written next to this file; with --models, those parts of them are renewed. benchmarks/translation_stream.py translates a
+million lines.
 """
 
 import argparse
@@ -28,13 +31,17 @@ from pathlib import Path
 from typing import Any
 
 import sacrebleu
-from translation_models import make_models, test_sentences
+from translation_models import SIZES, make_models, test_sentences, write_marian
 
 from transduce.compute import available_cores, processor_name
 from transduce.export.ctranslate2 import export_ctranslate2
 from transduce.model_directory import load_model
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "peers"))
+
+from environments import python_of  # noqa: E402
+
 KINDS = {"beam4_batched": (4, False), "greedy_batched": (1, False), "beam4_single": (4, True)}
 BATCHES = ((32, "examples"), (64, "examples"), (1024, "tokens"), (2048, "tokens"), (4096, "tokens"))
 Answer = dict[str, Any]
@@ -43,12 +50,20 @@ Answer = dict[str, Any]
 class System:
     """A worker process and what it said when it was ready."""
 
-    def __init__(self, name: str, model: Path, *, cores: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: Path,
+        *,
+        cores: str,
+        environment: dict[str, str] | None = None,
+        python: Path = Path(sys.executable),
+    ) -> None:
         count = str(len(cores.split(",")))
         self.name = name
         self.batch: dict[int, tuple[int, str]] = {1: BATCHES[0], 4: BATCHES[0]}
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "translation_worker.py"), name, str(model), cores],
+            [str(python), str(HERE / "translation_worker.py"), name, str(model), cores],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -102,17 +117,32 @@ def best_ctranslate2(stack: ExitStack, model: Path, lines: list[str], *, cores: 
     for environment in ({}, {"CT2_FORCE_CPU_ISA": "AVX512"}):
         name = f"ctranslate2:{precision}"
         system = stack.enter_context(running(name, model, cores=cores, environment=environment))
-        system.translate(lines[:8], beam=4)
-        total = 0.0
-        for beam in (1, 4):
-            found = []
-            for batch in BATCHES:
-                system.batch[beam] = batch
-                found.append((system.translate(lines, beam=beam)["seconds"], batch))
-            seconds, system.batch[beam] = min(found)
-            total += seconds
-        systems.append((total, system))
+        systems.append((settle(system, lines, BATCHES), system))
     return min(systems, key=lambda one: one[0])[1]
+
+
+def best_huggingface(stack: ExitStack, model: Path, lines: list[str], *, cores: str, venvs: Path) -> System:
+    """Return Hugging Face's Marian in the faster of its precisions here, with the fastest batches on these lines."""
+    systems = []
+    for precision in ("bf16", "float32"):
+        python = python_of("huggingface", venvs)
+        system = stack.enter_context(running(f"huggingface:{precision}", model, cores=cores, python=python))
+        systems.append((settle(system, lines, ((16, "examples"), (32, "examples"), (64, "examples"))), system))
+    return min(systems, key=lambda one: one[0])[1]
+
+
+def settle(system: System, lines: list[str], batches: tuple[tuple[int, str], ...]) -> float:
+    """Let a system keep the fastest of these batches, for greedy search and for a beam; return the seconds of both."""
+    system.translate(lines[:8], beam=4)
+    total = 0.0
+    for beam in (1, 4):
+        found = []
+        for batch in batches:
+            system.batch[beam] = batch
+            found.append((system.translate(lines, beam=beam)["seconds"], batch))
+        seconds, system.batch[beam] = min(found)
+        total += seconds
+    return total
 
 
 def compare(ours: System, theirs: System, lines: list[str], *, rounds: int, is_text: bool, singles: int) -> Answer:
@@ -184,7 +214,7 @@ def _measure_more(
     test: tuple[list[str], list[str]],
     arguments: argparse.Namespace,
 ) -> None:
-    """Add the other precisions and two cores."""
+    """Add the other precisions, two cores, and Hugging Face where it has a place for the network."""
     lines, references = test
     core = str(arguments.core)
     with ExitStack() as stack:
@@ -204,6 +234,15 @@ def _measure_more(
             theirs = best_ctranslate2(stack, exported["int8"], lines[:96], cores="0,1", precision="int8")
             options = {"rounds": arguments.rounds, "singles": arguments.singles}
             results["two_cores"] = compare(ours, theirs, lines[: arguments.sentences], is_text=True, **options)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        marian = Path(folder) / "marian"
+        if write_marian(load_model(model), marian):
+            ours = stack.enter_context(running("transduce:int8", model, cores=core))
+            theirs = best_huggingface(stack, marian, lines[:64], cores=core, venvs=arguments.venvs)
+            print(f"Hugging Face, {theirs.name}, batches of {theirs.batch}", flush=True)
+            options = {"rounds": arguments.rounds, "singles": arguments.singles}
+            results["huggingface"] = compare(ours, theirs, lines[: arguments.sentences], is_text=True, **options)
+            results["systems"][theirs.name.replace(":", " ")] = quality(theirs, lines, references, exact["outputs"])
 
 
 def cold_start(model: Path) -> float:
@@ -224,16 +263,20 @@ def report(results: Answer) -> str:
     how = (
         f"{results['date']}, {results['processor']}, Python {results['python']}, load average {results['load']:.1f} at "
         f"the start. {results['sentences']} sentences, {results['rounds']} rounds in alternation; a ratio above 1 says "
-        "that ours took less time. Beam 4, length penalty 0.6, done when 4 hypotheses have finished, in both."
+        "that ours took less time. Beam 4, length penalty 0.6, done when 4 hypotheses have finished, in all."
     )
-    lines = ["# Translation against CTranslate2", "", how, ""]
+    lines = ["# Translation against CTranslate2 and Hugging Face", "", how, ""]
     for name, figures in results["models"].items():
         lines += [f"## {name}", "", f"Weights: {results['weights'][name]}.", ""]
-        lines += ["| cores, work | kind | ratio | ours, tokens/s | CTranslate2, tokens/s |", "|---|---|---|---|---|"]
+        lines += [
+            "| against, cores, work | kind | ratio | ours, tokens/s | theirs, tokens/s |",
+            "|---|---|---|---|---|",
+        ]
         where_by_key = {
-            "one_core": "one core, text to text",
-            "one_core_tokens_only": "one core, tokens only",
-            "two_cores": "two cores, text to text",
+            "one_core": "CTranslate2, one core, text to text",
+            "one_core_tokens_only": "CTranslate2, one core, tokens only",
+            "two_cores": "CTranslate2, two cores, text to text",
+            "huggingface": "Hugging Face, one core, text to text",
         }
         for key, where in where_by_key.items():
             for kind, found in figures.get(key, {}).items():
@@ -254,9 +297,7 @@ def report(results: Answer) -> str:
     lines += [
         f"`transduce translate --text` from a cold start: {results['cold_start_seconds']:.2f} s.",
         "",
-        "Hugging Face's Marian is left out: it has no pre-norm, which these weights need.",
-        "",
-        "Made by `python benchmarks/translation.py" + (" --quick`." if results["quick"] else "`."),
+        "Made by `python benchmarks/translation.py`.",
         "",
     ]
     return "\n".join(lines)
@@ -275,24 +316,29 @@ def main() -> None:
     parser.add_argument("--singles", type=int, default=24, help="how many are timed one by one")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--models", nargs="+", choices=[*SIZES, "small"], help="which; default: all")
+    parser.add_argument("--venvs", type=Path, default=Path.home() / ".cache" / "transduce-peers")
     arguments = parser.parse_args()
+    page = HERE / "results" / "translation.json"
+    kept = json.loads(page.read_text(encoding="utf-8")) if arguments.models and page.is_file() else {}
     results: Answer = {
         "date": datetime.date.today().isoformat(),
         "processor": processor_name(),
         "python": platform.python_version(),
         "load": os.getloadavg()[0],
-        "quick": arguments.quick,
         "rounds": arguments.rounds,
-        "models": {},
+        "models": kept.get("models", {}),
     }
     with tempfile.TemporaryDirectory() as folder:
-        paths, results["weights"] = make_models(arguments, Path(folder))
-        lines, references = test_sentences(arguments, Path(folder))
+        paths, weights = make_models(arguments, Path(folder))
+        results["weights"] = {**kept.get("weights", {}), **weights}
+        lines, references = test_sentences(arguments)
         if arguments.quick:
             lines, references = lines[: arguments.sentences], references[: arguments.sentences]
         results["sentences"] = min(len(lines), arguments.sentences)
         for name, path in paths.items():
-            results["models"][name] = measure(name, path, (lines, references), arguments)
+            if arguments.models is None or name in arguments.models:
+                results["models"][name] = measure(name, path, (lines, references), arguments)
         results["cold_start_seconds"] = cold_start(paths["base_8k"])
     ratios = {
         name: {kind: found["ratio"] for kind, found in figures["one_core"].items()}
@@ -300,8 +346,9 @@ def main() -> None:
     }
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(ratios, indent=2) + "\n", encoding="utf-8")
-    (HERE / "results" / "translation.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    (HERE / "results" / "translation.md").write_text(report(results), encoding="utf-8")
+    if not arguments.quick:
+        page.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        page.with_suffix(".md").write_text(report(results), encoding="utf-8")
     print(json.dumps(ratios, indent=2))
 
 

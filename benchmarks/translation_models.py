@@ -1,64 +1,89 @@
 """What benchmarks/translation.py translates, and with which models: given ones, or ones that are made here.
 
-A fresh checkout is enough: a small model is trained for two minutes on the demonstration's corpus, widened to base
-size, and its vocabulary filled up to 8,000 and 32,000 pieces with ones that occur in no text.
+A fresh checkout is enough: the bundled model is widened to base size, and its vocabulary filled up to 8,000 and 32,000
+pieces with ones that occur in no text.
 """
 
 import argparse
 import gzip
-import subprocess
-import sys
+import json
 from pathlib import Path
 
 import models
+import torch
+from safetensors.torch import save_file
 
+from transduce.demo.corpus import corpus
+from transduce.export.huggingface import LONGEST, marian_config, marian_weights
+from transduce.model.positional_encoding import sinusoidal_positions
 from transduce.model_directory import ModelDirectory, find_model, load_model, read_description
 
 SIZES = {"base_8k": 8_000, "base_32k": 32_000}
-# The demonstration's recipe for a network that is half as wide as base, and for as long as `--quick` can wait.
-RECIPE = {
-    "model.layers": 3,
-    "model.d_model": 256,
-    "model.d_ff": 1024,
-    "model.vocabulary_size": 8000,
-    "training.time": "2m",
-    "training.warmup_steps": 100,
-    "training.decay_steps": 500,
-    "training.peak": 2e-3,
-}
+BUNDLED = "en-de"
 
 
-def test_sentences(arguments: argparse.Namespace, folder: Path) -> tuple[list[str], list[str]]:
-    """Return source sentences and their references, of the kind that the models have learned."""
+def test_sentences(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return source sentences and their references."""
     shared = Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
-    if arguments.test is None and shared.exists() and not _corpus(folder).exists():
+    if arguments.test is not None:
+        pairs = [line.split("\t")[:2] for line in arguments.test.read_text(encoding="utf-8").splitlines()]
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    if shared.exists():
         sides = [f"test_2016_flickr.{side}.gz" for side in ("en", "de")]
         read = [gzip.decompress((shared / side).read_bytes()).decode() for side in sides]
         return read[0].splitlines(), read[1].splitlines()
-    file = arguments.test or (_corpus(folder) if _corpus(folder).exists() else _write_corpus(folder)) / "test.tsv"
-    pairs = [line.split("\t")[:2] for line in file.read_text(encoding="utf-8").splitlines()]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    held_out = corpus(pairs=1).test
+    return [source for source, _ in held_out], [target for _, target in held_out]
 
 
 def make_models(arguments: argparse.Namespace, folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the models of base size by name, and what their weights are."""
+    """Return the models by name, and what their weights are; the small one as well unless it has to be quick."""
     paths: dict[str, Path] = {}
     weights: dict[str, str] = {}
+    source = find_model(arguments.source or BUNDLED)
     if arguments.base_8k is not None:
         paths["base_8k"], weights["base_8k"] = find_model(arguments.base_8k), "given"
     else:
-        source, origin = _small_model(arguments, folder)
         model = load_model(source)
         config, parameters = models.widened(model, noise=0.002)
         models.save(model, folder / "base", config, parameters, tokenizer=model.tokenizer)
         paths["base_8k"] = _filled(load_model(folder / "base"), folder, "base_8k")
-        weights["base_8k"] = f"{origin}, widened to base size, not trained further"
+        weights["base_8k"] = f"{_told(source)}, widened to base size, not trained further"
     if arguments.base_32k is not None:
         paths["base_32k"], weights["base_32k"] = find_model(arguments.base_32k), "given"
     else:
         paths["base_32k"] = _filled(load_model(paths["base_8k"]), folder, "base_32k")
         weights["base_32k"] = "base_8k with pieces added that occur in no text"
+    if not arguments.quick:
+        paths["small"], weights["small"] = source, _told(source)
     return paths, weights
+
+
+def write_marian(model: ModelDirectory, folder: Path) -> bool:
+    """Write what translation_worker.py's Hugging Face loads; whether Marian has a place for such a network.
+
+    `transduce export --format huggingface` refuses learned positions, which `transformers` would overwrite with its own
+    when it loads them. The worker puts them back.
+    """
+    config = model.description.architecture
+    if config.norm != "post" or config.tied != "all":
+        return False
+    order = torch.cat([torch.arange(0, config.d_model, 2), torch.arange(1, config.d_model, 2)])
+    learned = [tensor for name, tensor in model.parameters.items() if name.endswith("table_TD")]
+    table_TD = learned[0] if learned else sinusoidal_positions(LONGEST, config.d_model).float()
+    folder.mkdir()
+    save_file(marian_weights(model.parameters, config), folder / "model.safetensors", metadata={"format": "pt"})
+    save_file({"table_TD": table_TD[:, order].contiguous()}, folder / "positions.safetensors")
+    (folder / "config.json").write_text(json.dumps(marian_config(config)), encoding="utf-8")
+    (folder / "sentencepiece.model").write_bytes(model.tokenizer.to_bytes())
+    return True
+
+
+def _told(source: Path) -> str:
+    description = read_description(source)
+    config, steps = description.architecture, description.training.get("step", "?")
+    shape = f"{config.encoder_depth}+{config.decoder_depth} layers, width {config.d_model}, {config.norm}-norm"
+    return f"a small model ({shape}) trained for {steps} steps"
 
 
 def _filled(model: ModelDirectory, folder: Path, name: str) -> Path:
@@ -69,30 +94,3 @@ def _filled(model: ModelDirectory, folder: Path, name: str) -> Path:
     config = model.description.architecture.model_copy(update={"vocabulary_size": tokenizer.vocabulary_size})
     models.save(model, folder / name, config, parameters, tokenizer=tokenizer)
     return folder / name
-
-
-def _small_model(arguments: argparse.Namespace, folder: Path) -> tuple[Path, str]:
-    """Return a small trained model and where it comes from: given, or trained here."""
-    if arguments.source is not None:
-        given = find_model(arguments.source)
-        description = read_description(given)
-        config, steps = description.architecture, description.training.get("step", "?")
-        layers = f"{config.encoder_depth}+{config.decoder_depth} layers"
-        return given, f"a small model ({layers}, width {config.d_model}) trained for {steps} steps"
-    corpus = _write_corpus(folder)
-    files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "valid.tsv"), "--from", "en", "--to", "de"]
-    settings = [part for key, value in RECIPE.items() for part in ("--set", f"{key}={value}")]
-    transduce = [sys.executable, "-m", "transduce", "train", *files, "--preset", "demo", *settings]
-    subprocess.run([*transduce, "--output", str(folder / "run")], check=True)
-    return folder / "run" / "model", "a small model trained for two minutes on the demonstration's corpus"
-
-
-def _corpus(folder: Path) -> Path:
-    return folder / "corpus"
-
-
-def _write_corpus(folder: Path) -> Path:
-    from transduce.demo.corpus import write_corpus
-
-    write_corpus(_corpus(folder), pairs=20_000)
-    return _corpus(folder)

@@ -114,6 +114,68 @@ class CTranslate2:
         return sum(len(one) + 1 for one in pieces), pieces
 
 
+class HuggingFace:
+    """Transformers' Marian over what benchmarks/translation_models.py wrote for it."""
+
+    def __init__(self, model: str, precision: str, threads: int) -> None:
+        import sentencepiece
+        import torch
+        import transformers
+        from safetensors.torch import load_file
+
+        self.at_import = resident()
+        torch.set_num_threads(threads)
+        dtype = {"bf16": torch.bfloat16, "float32": torch.float32}[precision]
+        self.network = transformers.MarianMTModel.from_pretrained(model, dtype=dtype).eval()
+        table_TD = load_file(f"{model}/positions.safetensors")["table_TD"]
+        for stack in (self.network.model.encoder, self.network.model.decoder):
+            stack.embed_positions.weight.data.copy_(table_TD)
+        self.processor = sentencepiece.SentencePieceProcessor(model_file=f"{model}/sentencepiece.model")
+        self.torch = torch
+
+    def translate(self, lines: list[str], order: dict[str, Any]) -> Outputs:
+        """Text to text."""
+        tokens, rows = self._search(self.encode(lines), order)
+        return tokens, [self.processor.decode(row) for row in rows]
+
+    def encode(self, lines: list[str]) -> list[list[int]]:
+        """Return what `translate_tokens` takes."""
+        return [[*ids, self.network.config.eos_token_id] for ids in self.processor.encode(lines)]
+
+    def translate_tokens(self, encoded: list[list[int]], order: dict[str, Any]) -> Outputs:
+        """Tokens to tokens."""
+        return self._search(encoded, order)[0], []
+
+    def _search(self, encoded: list[list[int]], order: dict[str, Any]) -> tuple[int, list[list[int]]]:
+        """Translate batches of sentences of like length, which transformers does not make by itself."""
+        size = 1 if order["is_single"] else order["batch"][str(order["beam"])][0]
+        places = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))
+        rows: list[list[int]] = [[]] * len(encoded)
+        config = self.network.config
+        for begin in range(0, len(places), size):
+            some = places[begin : begin + size]
+            longest = max(len(encoded[place]) for place in some)
+            padded = [encoded[place] + [config.pad_token_id] * (longest - len(encoded[place])) for place in some]
+            ids_BS = self.torch.tensor(padded)
+            with self.torch.inference_mode():
+                found_BT = self.network.generate(
+                    input_ids=ids_BS,
+                    attention_mask=(ids_BS != config.pad_token_id).long(),
+                    num_beams=order["beam"],
+                    length_penalty=0.6,
+                    early_stopping=order["beam"] > 1,
+                    do_sample=False,
+                    max_new_tokens=longest + 50,
+                )
+            for place, row in zip(some, found_BT.tolist(), strict=True):
+                tokens = row[1:]  # the first is what decoding starts from
+                rows[place] = tokens[: tokens.index(config.eos_token_id)] if config.eos_token_id in tokens else tokens
+        return sum(len(row) + 1 for row in rows), rows
+
+
+WORKERS = {"transduce": Transduce, "ctranslate2": CTranslate2, "huggingface": HuggingFace}
+
+
 def main() -> None:
     """Load, say so, then follow orders until the input ends."""
     system, model, cores = sys.argv[1:]
@@ -122,7 +184,7 @@ def main() -> None:
         os.sched_setaffinity(0, chosen)
     kind, _, precision = system.partition(":")
     started = time.perf_counter()
-    worker: Any = {"transduce": Transduce, "ctranslate2": CTranslate2}[kind](model, precision, len(chosen))
+    worker: Any = WORKERS[kind](model, precision, len(chosen))
     ready = {"load_seconds": time.perf_counter() - started, "at_import": worker.at_import, "memory": resident()}
     print(json.dumps(ready), flush=True)
     for line in sys.stdin:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 # The last of Eole's and of JoeyNMT's is what it imports and does not declare.
 PINS = {
-    "huggingface": ["torch==2.13.0", "transformers==5.22.2", "numpy<3"],
+    "huggingface": ["torch==2.13.0", "transformers==5.22.2", "numpy<3", "sentencepiece==0.2.2"],
     "marian": ["pymarian==1.12.42"],
     "eole": ["torch==2.13.0", "eole==0.6.4", "aiohttp==3.14.5"],
     "joeynmt": ["torch==2.13.0", "joeynmt==2.3.0", "importlib_metadata==10.2.0"],
