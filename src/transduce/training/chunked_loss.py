@@ -47,6 +47,25 @@ class Predictions:
     highest_logit_C: Tensor
 
 
+class LogitsSpace:
+    """Memory for a chunk's logits that is kept from batch to batch.
+
+    They are the largest block of a step, and each batch needs a little more or less than the last. Asked for anew each
+    time, they find no hole that fits between the others' blocks, and the heap grows for as long as training runs.
+    """
+
+    def __init__(self) -> None:
+        self._kept: Tensor | None = None
+
+    def product(self, hidden_RD: Tensor, matrix_VD: Tensor) -> Tensor:
+        """Return the logits, which the next call overwrites."""
+        rows, size = hidden_RD.size(0), matrix_VD.size(0)
+        if self._kept is None or self._kept.numel() < rows * size or self._kept.dtype != matrix_VD.dtype:
+            self._kept = None  # before the new is there, not beside it
+            self._kept = matrix_VD.new_empty(rows * size)
+        return torch.mm(hidden_RD, matrix_VD.T, out=self._kept[: rows * size].view(rows, size))
+
+
 class ChunkedLoss(torch.autograd.Function):
     """Smoothed cross-entropy summed over tokens, with its gradients computed on the way forward."""
 
@@ -87,8 +106,17 @@ class ChunkedLoss(torch.autograd.Function):
 class LossWork:
     """The sums and gradients of a batch as its chunks go by."""
 
-    def __init__(self, hidden_PND: Tensor, matrix_VD: Tensor, weights: Weights, product_dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        hidden_PND: Tensor,
+        matrix_VD: Tensor,
+        weights: Weights,
+        product_dtype: torch.dtype,
+        *,
+        space: LogitsSpace | None = None,
+    ) -> None:
         self.hidden_PND, self.weights = hidden_PND, weights
+        self.space = space or LogitsSpace()
         self.dtype = torch.promote_types(hidden_PND.dtype, torch.float32)
         self.product_VD = matrix_VD.to(product_dtype)
         self.kernels = kernels_for(product_dtype) if matrix_VD.device.type == "cpu" else None
@@ -140,9 +168,10 @@ class LossWork:
         The softmax adds up in float32. For the gradient alone it is rounded to the products' precision at once, since
         it would be rounded for the products anyway: that spares two passes over the logits.
         """
-        logits_RV = hidden_RD.to(self.product_VD.dtype) @ self.product_VD.T
+        rounded_RD = hidden_RD.to(self.product_VD.dtype)
         if self.is_in_place:
-            return self.predict_in_place(logits_RV, label_C)
+            return self.predict_in_place(self.space.product(rounded_RD, self.product_VD), label_C)
+        logits_RV = rounded_RD @ self.product_VD.T
         is_for_gradient_alone = self.matrix_gradient_VD is not None and not self.weights.divergence
         probabilities_RV = logits_RV.softmax(dim=-1, dtype=logits_RV.dtype if is_for_gradient_alone else self.dtype)
         logits_CV, probabilities_CV = logits_RV[: label_C.numel()], probabilities_RV[: label_C.numel()]

@@ -20,6 +20,7 @@ from transduce.backpropagation.pullback import kept_bytes
 from transduce.data.batch import Batch
 from transduce.model.transformer import Transformer
 from transduce.training.arithmetic import Arithmetic
+from transduce.training.chunked_loss import LogitsSpace
 from transduce.training.config import TrainingConfig
 from transduce.training.loss import Loss, Smoothing, token_loss, token_loss_and_gradient
 
@@ -98,6 +99,7 @@ class WrittenOutGradient(_Common):
         super().__init__(model, config, arithmetic=arithmetic)
         self.dtype = arithmetic.product_dtype or model.output_matrix_VD.dtype
         self.network = HandwrittenNetwork(model, dtype=self.dtype)
+        self.space = LogitsSpace()
 
     def refresh(self) -> None:
         """Round the weights, once for all micro-batches of a step."""
@@ -115,6 +117,7 @@ class WrittenOutGradient(_Common):
             smoothing=self.smoothing,
             r_drop=self.r_drop,
             product_dtype=self.dtype,
+            space=self.space,
         )
         for each, gradient_ND in zip(passes, gradients_ND, strict=True):
             each.backward(gradient_ND)

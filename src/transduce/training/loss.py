@@ -25,7 +25,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from transduce.training.chunked_loss import ChunkedLoss, LossWork, Weights
+from transduce.training.chunked_loss import ChunkedLoss, LogitsSpace, LossWork, Weights
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,18 @@ def token_loss_and_gradient(
     smoothing: Smoothing,
     r_drop: float = 0.0,
     product_dtype: torch.dtype | None = None,
+    space: LogitsSpace | None = None,
 ) -> tuple[Loss, list[Tensor]]:
     """Return the same loss of packed tokens, and the gradient of each pass's hidden states.
 
     There may be more hidden states than labels: those have no loss, and gradient 0.
-    The output matrix's gradient is added to its `grad`.
+    The output matrix's gradient is added to its `grad`. Where `space` is kept, so is the memory of the logits.
     """
     assert len(hiddens_ND) == (2 if r_drop else 1)
     assert output_matrix_VD.grad is not None
     hidden_PND = torch.stack(list(hiddens_ND)) if len(hiddens_ND) > 1 else hiddens_ND[0][None]
     weights = Weights(true=smoothing.true, other=smoothing.other, divergence=r_drop)
-    work = LossWork(hidden_PND, output_matrix_VD.detach(), weights, product_dtype or hidden_PND.dtype)
+    work = LossWork(hidden_PND, output_matrix_VD.detach(), weights, product_dtype or hidden_PND.dtype, space=space)
     work.want_gradients(output_matrix_VD.grad)
     work.take_all(label_N)
     assert work.hidden_gradient_PND is not None
