@@ -1,12 +1,14 @@
 """Whether bf16 costs quality: the loss of bf16 and float32 over three seeds, on the same batches.
 
-    python benchmarks/training_curves.py [--steps 300] [--data ../shared/data/multi30k]
+    python benchmarks/training_curves.py [--steps 600] [--data ../shared/data/multi30k]
 
 Trains the tiny network (4+4 layers, width 128) on steps of 1,024 tokens in both precisions and writes the losses,
-smoothed over 25 steps, to results/training_curves.json and .svg next to this file.
+smoothed over 25 steps, to results/training_curves.json, .svg and .md next to this file. A seed decides the weights, the
+order of the batches and the dropout, the same for both precisions.
 """
 
 import argparse
+import datetime
 import json
 import sys
 import tempfile
@@ -21,7 +23,7 @@ sys.path.insert(0, str(HERE / "peers"))
 from drawing import line_chart  # noqa: E402
 from tasks import SIZES, read_corpus  # noqa: E402
 
-from transduce.compute import Precision, settle  # noqa: E402
+from transduce.compute import Precision, processor_name, settle  # noqa: E402
 from transduce.data.batch import Batch, pad_rows  # noqa: E402
 from transduce.data.batching import BatchPlan  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
@@ -60,10 +62,58 @@ def smoothed(values: list[float]) -> list[tuple[float, float]]:
     return [(float(end), float(np.mean(values[end - WINDOW : end]))) for end in ends]
 
 
+def compared(curves: dict[str, list[tuple[float, float]]]) -> list[dict[str, float]]:
+    """Return, for each point of the curves, how far the precisions' means lie apart, and how far the seeds."""
+    points = []
+    for index, (step, _) in enumerate(curves["float32 seed 1"]):
+        exact, rounded = ([curves[f"{name} seed {seed}"][index][1] for seed in SEEDS] for name in ("float32", "bf16"))
+        points.append(
+            {
+                "step": step,
+                "float32": float(np.mean(exact)),
+                "bf16": float(np.mean(rounded)),
+                "range_of_seeds": max(exact) - min(exact),
+                "largest_for_a_seed": max(abs(one - other) for one, other in zip(exact, rounded, strict=True)),
+            }
+        )
+    return points
+
+
+def report(points: list[dict[str, float]], *, corpus: str, steps: int) -> str:
+    """Return the comparison as a page."""
+    within = sum(abs(point["bf16"] - point["float32"]) <= point["range_of_seeds"] for point in points)
+    rows = [
+        f"| {point['step']:.0f} | {point['float32']:.3f} | {point['bf16']:.3f} | "
+        f"{point['bf16'] - point['float32']:+.4f} | {point['range_of_seeds']:.3f} | {point['largest_for_a_seed']:.4f} |"
+        for point in points[3::4]
+    ]
+    setting = (
+        f"{corpus}, tiny network, {steps} steps of {BATCH_TOKENS:,} tokens, seeds {SEEDS}; unsmoothed loss per "
+        f"token, means over {WINDOW} steps. {datetime.date.today().isoformat()}, {processor_name()}. At {within} "
+        f"of {len(points)} points the means of the two precisions lie closer together than the seeds of float32."
+    )
+    return "\n".join(
+        [
+            "# Loss of bf16 and float32",
+            "",
+            setting,
+            "",
+            "![curves](training_curves.svg)",
+            "",
+            "| step | float32 | bf16 | difference | range of float32's seeds | largest difference of one seed |",
+            "|---|---|---|---|---|---|",
+            *rows,
+            "",
+            "Made by `python benchmarks/training_curves.py`.",
+            "",
+        ]
+    )
+
+
 def main() -> None:
     """Train six times and write the curves."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data" / "multi30k")
     options = parser.parse_args()
     settle(threads=1, precision="float32", device="cpu")
@@ -81,6 +131,9 @@ def main() -> None:
     (HERE / "results" / "training_curves.json").write_text(
         json.dumps({"corpus": name, "steps": options.steps, "window": WINDOW, "curves": curves}) + "\n",
         encoding="utf-8",
+    )
+    (HERE / "results" / "training_curves.md").write_text(
+        report(compared(curves), corpus=name, steps=options.steps), encoding="utf-8"
     )
     chart = line_chart(
         curves, title="Loss of float32 and bf16, three seeds each", x="step", y="loss per token, unsmoothed"

@@ -4,11 +4,13 @@
 
 One step of the small network (3+3 layers, width 256) in bf16 on made-up tokens, one core, best of three, seconds of
 processor time per 1,000 target tokens. Beside each measured length stands what Table 1 allows: the products of section
-3, with attention's n² term. Writes results/training_growth.json and .svg next to this file.
+3, with attention's n² term. Writes results/training_growth.json, .svg and .md next to this file.
 """
 
 import argparse
+import datetime
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -23,7 +25,7 @@ from drawing import line_chart  # noqa: E402
 from rounds import one_core  # noqa: E402
 from tasks import operations, task  # noqa: E402
 
-from transduce.compute import settle  # noqa: E402
+from transduce.compute import processor_name, settle  # noqa: E402
 from transduce.data.batch import Batch  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
 from transduce.training.arithmetic import Arithmetic  # noqa: E402
@@ -47,6 +49,31 @@ def seconds(*, length: int, vocabulary_size: int, tokens: int, times: int) -> tu
         found.append(time.process_time() - started)
     share = rows.numel() / 1000
     return min(found[1:]) / share, operations(what, rows.numpy(), rows.numpy()) / share
+
+
+def report(found: dict[str, list[dict[str, float]]]) -> str:
+    """Return the points as a page."""
+    setting = (
+        f"Small network (3+3 layers, width 256), bf16, one core. {datetime.date.today().isoformat()}, "
+        f"{processor_name()}, load average {os.getloadavg()[0]:.1f}. Growth is against the first row of a kind."
+    )
+    lines = [
+        "# How the cost of training grows",
+        "",
+        setting,
+        "",
+        "![cost against length](training_growth.svg)",
+        "",
+        "| what | value | seconds per 1,000 tokens | grew | operations grew | GFLOP/s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, points in found.items():
+        for point in points:
+            grew, allowed = (point[key] / points[0][key] for key in ("seconds", "operations"))
+            speed = point["operations"] / point["seconds"] / 1e9
+            growth = f"{grew:.2f} × | {allowed:.2f} ×"
+            lines.append(f"| {kind} | {point['value']:,} | {point['seconds']:.3f} | {growth} | {speed:.0f} |")
+    return "\n".join([*lines, "", "Made by `python benchmarks/training_growth.py`.", ""])
 
 
 def main() -> None:
@@ -87,6 +114,7 @@ def main() -> None:
         logarithmic=True,
     )
     (HERE / "results" / "training_growth.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (HERE / "results" / "training_growth.md").write_text(report(found), encoding="utf-8")
     (HERE / "results" / "training_growth.svg").write_text(chart, encoding="utf-8")
 
 

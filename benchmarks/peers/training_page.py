@@ -77,7 +77,8 @@ def page(result: dict[str, Any]) -> str:
         )
     for size, found in result["ratios"].items():
         lines += table(size, found)
-    lines += [QUOTED, "Raw rounds: training.json. Made by `python benchmarks/training.py`.", ""]
+    lines += [QUOTED, "bf16 beside float32: training_curves.md. Longer sentences, more words: training_growth.md.", ""]
+    lines += ["Raw rounds: training.json. Made by `python benchmarks/training.py`.", ""]
     return "\n".join(lines)
 
 
