@@ -201,6 +201,17 @@ def test_refusals_say_what_is_wrong(tmp_path: Path, network: Transformer, tokeni
         load_model(other)
 
 
+def test_a_strangers_key_is_shown_and_not_written_to_the_terminal_as_it_is(
+    tmp_path: Path, network: Transformer, tokenizer: Tokenizer
+) -> None:
+    folder = saved(tmp_path / "m", network, tokenizer)
+    architecture = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architecture"]
+    damage_config(folder, architecture={**architecture, "\x1b[2J\norm": 1})
+    with pytest.raises(ModelError, match=r"is damaged: 'architecture\.\\x1b\[2J\\norm': Extra inputs") as refusal:
+        load_model(folder)
+    assert str(refusal.value).isprintable()
+
+
 def test_a_lying_header_takes_no_memory(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
     folder = saved(tmp_path / "model", network, tokenizer)
     header = json.dumps({"x": {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 4 << 40]}}).encode()

@@ -180,7 +180,12 @@ def read_description(folder: Path) -> Description:
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ModelError(f"{path} is damaged: {where}: {first['msg']} ({fault.error_count()} faults).") from None
+        # A stranger's key is shown, never written to the terminal as it is: it may hold line ends and control codes.
+        where = where if where.isprintable() else repr(where)
+        more = f", and {fault.error_count() - 1:,} other faults" if fault.error_count() > 1 else ""
+        raise ModelError(
+            f"{path} is damaged: {where:.200}: {first['msg']}{more}. Copy the folder again from where it came."
+        ) from None
 
 
 def stored(parameters: Mapping[str, Tensor], storage: Storage) -> dict[str, Tensor]:
