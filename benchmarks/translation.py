@@ -44,6 +44,11 @@ from environments import python_of  # noqa: E402
 
 KINDS = {"beam4_batched": (4, False), "greedy_batched": (1, False), "beam4_single": (4, True)}
 BATCHES = ((32, "examples"), (64, "examples"), (1024, "tokens"), (2048, "tokens"), (4096, "tokens"))
+LENGTHS = (
+    "All are given the same number for the length penalty, but mean different things by it: ours, as in the paper, "
+    "divides by ((5 + n) / 6) ^ 0.6, CTranslate2 and Hugging Face by n ^ 0.6, which likes longer outputs; hence other "
+    "outputs and another BLEU. Tokens per second count each one's own outputs."
+)
 Answer = dict[str, Any]
 
 
@@ -199,6 +204,8 @@ def measure(name: str, model: Path, test: tuple[list[str], list[str]], arguments
         results["ctranslate2_batch"] = theirs.batch
         exact = quality(ours, lines, references, None)
         results["systems"] = {"transduce int8": exact, "ctranslate2 int8": quality(theirs, lines, references, None)}
+        for label, figures in results["systems"].items():
+            print(f"  {label}: {figures['memory_above_import_mb']:.0f} MB above import, BLEU {figures['bleu']:.2f}")
         if not arguments.quick:
             results["one_core_tokens_only"] = compare(ours, theirs, sample, is_text=False, **options)
             _measure_more(results, model, exported, test, arguments)
@@ -296,6 +303,8 @@ def report(results: Answer) -> str:
         lines.append("")
     lines += [
         f"`transduce translate --text` from a cold start: {results['cold_start_seconds']:.2f} s.",
+        "",
+        LENGTHS,
         "",
         "Made by `python benchmarks/translation.py`.",
         "",

@@ -54,11 +54,10 @@ class Transduce:
         """Tokens to tokens."""
         from transduce.data.batch import pad_rows
         from transduce.decoding.search import search
-        from transduce.translator.searching import BATCH_TOKENS, INT8_BATCH_TOKENS
+        from transduce.translator.searching import BATCH_TOKENS
 
         config = self.translator.configure(beam=order["beam"], stop="full")
-        tokens = INT8_BATCH_TOKENS if self.translator.precision == "int8" else BATCH_TOKENS
-        budget = tokens // order["beam"]
+        budget = BATCH_TOKENS // order["beam"]
         batches: list[list[list[int]]] = []
         for ids in sorted(encoded, key=len, reverse=True):
             is_full = order["is_single"] or not batches or (len(batches[-1]) + 1) * len(batches[-1][0]) > budget

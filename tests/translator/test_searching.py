@@ -7,7 +7,7 @@ import pytest
 
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.text.placeholders import Protected
-from transduce.translator.searching import Searcher, Sentence
+from transduce.translator.searching import BATCH_TOKENS, Searcher, Sentence
 
 LENGTHS = [3 + 7 * number % 23 for number in range(160)]
 
@@ -23,7 +23,7 @@ def dealt(threads: int, *, count: int = len(LENGTHS), rows: int = 1) -> list[lis
             batches.append(batch)
         return [[Hypothesis(sentences[n].ids, 0.0, float(n), is_finished=True)] for n in batch]
 
-    found = Searcher(nowhere, threads=threads, batch_tokens=8192)._in_batches(sentences, searched, rows=rows)
+    found = Searcher(nowhere, threads=threads)._in_batches(sentences, searched, rows=rows)
     assert [own[0].score for own in found] == list(range(count))
     return batches
 
@@ -42,4 +42,4 @@ def test_a_few_words_are_not_torn_apart() -> None:
 
 
 def test_a_batch_never_grows_beyond_its_bound() -> None:
-    assert all(len(batch) * max(LENGTHS[n] for n in batch) * 40 <= 8192 for batch in dealt(2, rows=40))
+    assert all(len(batch) * max(LENGTHS[n] for n in batch) * 40 <= BATCH_TOKENS for batch in dealt(2, rows=40))

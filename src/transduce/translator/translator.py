@@ -35,7 +35,7 @@ from transduce.text.placeholders import Protected, missing, protect, restore, su
 from transduce.text.sentences import segments, shorter_parts
 from transduce.text.tokenizer import EOS
 from transduce.translator.enforcement import refuse_drawn_terms, search_with_terms
-from transduce.translator.searching import INT8_BATCH_TOKENS, Searcher, Sentence
+from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
 
@@ -161,10 +161,7 @@ class Translator:
         refusals = [self._refusal(text) for text in texts]
         parts = [[] if refusal else self._parts(text) for text, refusal in zip(texts, refusals, strict=True)]
         sentences = self._sentences(parts, numbers=numbers, prefixes=prefixes)
-        if self.precision == "int8":
-            searcher = Searcher(self.stepper, threads=self.compute.threads, batch_tokens=INT8_BATCH_TOKENS)
-        else:
-            searcher = Searcher(self.stepper)
+        searcher = Searcher(self.stepper, threads=self.compute.threads if self.precision == "int8" else 1)
         found = search_with_terms(sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizer)
         by_text: list[dict[int, _Found]] = [{} for _ in texts]
         for sentence, hypotheses in zip(sentences, found, strict=True):
