@@ -1,6 +1,6 @@
 """Whether bf16 costs quality: the loss of bf16 and float32 over three seeds, on the same batches.
 
-    python benchmarks/training_curves.py [--steps 600] [--data ../shared/data/multi30k]
+    python benchmarks/training_curves.py [--steps 475] [--data ../shared/data/multi30k]
 
 Trains the tiny network (4+4 layers, width 128) on steps of 1,024 tokens in both precisions and writes the losses,
 smoothed over 25 steps, to results/training_curves.json, .svg and .md next to this file. A seed decides the weights, the
@@ -113,7 +113,7 @@ def report(points: list[dict[str, float]], *, corpus: str, steps: int) -> str:
 def main() -> None:
     """Train six times and write the curves."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=int, default=475, help="at most an epoch, which is 475 or a few more")
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data" / "multi30k")
     options = parser.parse_args()
     settle(threads=1, precision="float32", device="cpu")
@@ -127,6 +127,7 @@ def main() -> None:
         for precision in precisions:
             found = losses(sides, tokenizer.vocabulary_size, seed=seed, precision=precision, steps=options.steps)
             curves[f"{precision} seed {seed}"] = smoothed(found)
+            options.steps = min(options.steps, len(found))
             print(f"{precision} seed {seed}: {curves[f'{precision} seed {seed}'][-1][1]:.4f}", flush=True)
     (HERE / "results" / "training_curves.json").write_text(
         json.dumps({"corpus": name, "steps": options.steps, "window": WINDOW, "curves": curves}) + "\n",

@@ -21,6 +21,10 @@ from tests.faults.moments import PHASES, Moment, Strike
 
 KILLS_OF_A_RUN = 12
 """So often a run is killed before it is let go on to its end."""
+KILLS_OF_A_COMMAND = 6
+"""The same where each start takes seconds: fewer, so that more runs begin at their beginning."""
+STAGES = ("starting", "preparing", "training", "averaging")
+"""What the files of a run can tell of a command from outside; it is saving while a checkpoint is half there."""
 Told = Callable[[str], None]
 
 
@@ -74,23 +78,37 @@ class Campaign:
     def command_line(self, kills: int) -> Tally:
         """Kill `transduce train` this often, as a user would start it."""
         whole = self.folder / "whole"
-        started = time.monotonic()
-        assert self._command(whole).wait() == 0, self._complaint()
-        duration = time.monotonic() - started
+        lasting = _durations(self._command(whole), whole)
         expected = small_run.fingerprint(whole)
         for output in self._outputs(kills):
             process = self._command(output)
-            with_time = self.chance.uniform(0.2, 1.0) * duration
-            try:
-                process.wait(timeout=with_time)
-                assert process.returncode == 0, self._complaint()
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+            self._kill_within(process, output, lasting)
+            assert process.returncode in (0, -signal.SIGKILL), self._complaint()
+            if process.returncode:
                 self._count(output, during=_phase_by_files(output))
-            if self._is_due(kills):
+            if self._struck >= KILLS_OF_A_COMMAND or self.tally.kills >= kills or not process.returncode:
                 self._compare(output, expected, self._command(output).wait())
         return self.tally
+
+    def _kill_within(self, process: "subprocess.Popen[bytes]", output: Path, lasting: dict[str, float]) -> None:
+        """Kill the command at a random moment of a phase chosen among those ahead of it, unless it ends before."""
+        stage = _stage_by_files(output)
+        ahead = [*STAGES[STAGES.index(stage) :]]
+        if (
+            "training" in ahead and _phase_by_files(output) != "saving"
+        ):  # else the last kill's leavings would deceive us
+            ahead.append("saving")
+        phase = self.chance.choice(ahead)
+        while process.poll() is None and not _is_at(phase, output):
+            time.sleep(0.0005)
+        delay = self.chance.uniform(0.0, 0.005 if phase == "saving" else lasting[phase])
+        if phase == stage != "starting":  # it starts anew before it goes on
+            delay += self.chance.uniform(0.5, 1.0) * lasting["starting"]
+        try:
+            process.wait(timeout=delay)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
 
     def _outputs(self, kills: int) -> Iterator[Path]:
         """Yield the run directory to strike at next, until there were enough kills and the last run was compared."""
@@ -151,13 +169,35 @@ def _is_over(process: int) -> bool:
     return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _phase_by_files(output: Path) -> str:
-    """Return what the command was at, as far as the files tell."""
+def _stage_by_files(output: Path) -> str:
+    """Return what a command will do next, or is doing, as far as the files tell."""
     if not (output / "experiment.toml").exists():
         return "starting"
     if not (output / "data" / "prepared.json").exists():
         return "preparing"
-    if any((output / "checkpoints").glob("*.being-*")):
-        return "saving"
     last = output / "checkpoints" / f"step-{small_run.SETTINGS['training.steps']:08d}"
     return "averaging" if last.exists() else "training"
+
+
+def _phase_by_files(output: Path) -> str:
+    return "saving" if any((output / "checkpoints").glob("*.being-*")) else _stage_by_files(output)
+
+
+def _is_at(phase: str, output: Path) -> bool:
+    """Return whether a command has come to a phase, or past it."""
+    stage = _stage_by_files(output)
+    if phase == "saving":
+        return _phase_by_files(output) == phase or stage == "averaging"
+    return STAGES.index(stage) >= STAGES.index(phase)
+
+
+def _durations(process: "subprocess.Popen[bytes]", output: Path) -> dict[str, float]:
+    """Watch a command to its end; return how long each stage lasts, in seconds."""
+    seconds, since = dict.fromkeys(STAGES, 0.0), time.monotonic()
+    while process.poll() is None:
+        stage, now = _stage_by_files(output), time.monotonic()
+        seconds[stage] += now - since
+        since = now
+        time.sleep(0.0005)
+    assert process.returncode == 0, output
+    return seconds
