@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from transduce.decoding.beam_search import beam_search
@@ -117,10 +117,20 @@ def test_a_beam_wide_enough_is_exhaustive_search(
         assert ours.score == pytest.approx(theirs.score, abs=1e-10)
 
 
+def distinct(ranked: list[tuple[float, tuple[int, ...]]]) -> list[tuple[float, tuple[int, ...]]]:
+    assume(all(better - worse > 1e-9 for (better, _), (worse, _) in itertools.pairwise(ranked)))
+    return ranked
+
+
 def plain_beam_search(
     model: TableModel, *, beam: int, longest: int, alpha: float
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """The authors' beam search in lists, one hypothesis at a time, with no early stop: (score, tokens), best first."""
+    """The authors' beam search in lists, one hypothesis at a time, with no early stop: (score, tokens), best first.
+
+    Where none has finished, those alive are given back. Only the last token decides how probable the next is, so the
+    same steps in another order are as likely, but for the last digits: such cases have no one answer and are left out.
+    """
+    penalty = 1.0
     alive: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[tuple[float, tuple[int, ...]]] = []
     for length in range(1, longest + 1):
@@ -131,11 +141,11 @@ def plain_beam_search(
             for token, more in enumerate(model.log_probabilities(7, tokens))
             if token >= EOS
         ]
-        candidates = sorted(extended, reverse=True)[: 2 * beam]
+        candidates = distinct(sorted(extended, reverse=True)[: 2 * beam + 1])[: 2 * beam]
         alive = [candidate for candidate in candidates if candidate[1][-1] != EOS][:beam]
         finished += [(score / penalty, tokens) for score, tokens in candidates if tokens[-1] == EOS]
-        finished = sorted(finished, reverse=True)[:beam]
-    return finished
+        finished = distinct(sorted(finished, reverse=True)[: beam + 1])[:beam]
+    return finished or [(score / penalty, tokens) for score, tokens in alive]
 
 
 @settings(max_examples=80)
@@ -145,6 +155,7 @@ def plain_beam_search(
     alpha=st.sampled_from([0.0, 0.6, 2.0]),
     alternatives=st.integers(1, 5),
 )
+@example(seed=864, beam=2, alpha=0.6, alternatives=2)  # in which no hypothesis finishes
 def test_a_narrow_beam_finds_what_the_plain_form_finds_and_stopping_early_loses_nothing(
     table_model: type[TableModel], seed: int, beam: int, alpha: float, alternatives: int
 ) -> None:
