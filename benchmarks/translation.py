@@ -46,8 +46,8 @@ KINDS = {"beam4_batched": (4, False), "greedy_batched": (1, False), "beam4_singl
 BATCHES = ((32, "examples"), (64, "examples"), (1024, "tokens"), (2048, "tokens"), (4096, "tokens"))
 LENGTHS = (
     "All are given the same number for the length penalty, but mean different things by it: ours, as in the paper, "
-    "divides by ((5 + n) / 6) ^ 0.6, CTranslate2 and Hugging Face by n ^ 0.6, which likes longer outputs; hence other "
-    "outputs and another BLEU. Tokens per second count each one's own outputs."
+    "divides by ((5 + n) / 6) ^ 0.6, CTranslate2 and Hugging Face by n ^ 0.6, which likes longer outputs. So outputs "
+    "differ, and BLEU compares precisions of one system, not systems. Tokens per second count each one's own outputs."
 )
 Answer = dict[str, Any]
 
