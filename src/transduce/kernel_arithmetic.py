@@ -1,4 +1,4 @@
-"""What kernels for numba share: how they are kept, a float's bits, bf16, and an exponential that fits into vectors.
+"""What kernels for numba share: how they are kept, a float's bits, and an exponential that fits into vectors.
 
 Read only when kernels are compiled (`machine_code.py`); whoever calls them needs no numba.
 """

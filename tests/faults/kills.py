@@ -94,9 +94,8 @@ class Campaign:
         """Kill the command at a random moment of a phase chosen among those ahead of it, unless it ends before."""
         stage = _stage_by_files(output)
         ahead = [*STAGES[STAGES.index(stage) :]]
-        if (
-            "training" in ahead and _phase_by_files(output) != "saving"
-        ):  # else the last kill's leavings would deceive us
+        is_clean = _phase_by_files(output) != "saving"  # else what the last kill left would be taken for a new save
+        if "training" in ahead and is_clean:
             ahead.append("saving")
         phase = self.chance.choice(ahead)
         while process.poll() is None and not _is_at(phase, output):

@@ -51,7 +51,7 @@ class LogitsSpace:
     """Memory for a chunk's logits that is kept from batch to batch.
 
     They are the largest block of a step, and each batch needs a little more or less than the last. Asked for anew each
-    time, they find no hole that fits between the others' blocks, and the heap grows for as long as training runs.
+    time, they often find no hole that fits between the others' blocks, and the heap grows for some hundred steps.
     """
 
     def __init__(self) -> None:
