@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from transduce.demo.demonstration import Size, demonstrate
+from transduce.demo.demonstration import FULL, Size, demonstrate
 from transduce.progress import Silent
 
 pytestmark = pytest.mark.slow
@@ -50,3 +50,9 @@ def test_interrupted_it_goes_on_with_what_it_began(tmp_path: Path) -> None:
     second = demonstrate(tmp_path / "a", SMALL, seed=2, threads=1, progress=Silent(), stop_requested=lambda: False)
     assert second.scores
     assert (tmp_path / "a/experiment.toml").read_text(encoding="utf-8") == settings
+
+
+def test_a_busy_machine_makes_it_longer_and_not_worthless() -> None:
+    assert FULL.steps(0.04) == 3_000
+    assert FULL.steps(2.0) == 800
+    assert FULL.steps(1e-4) == 8_000

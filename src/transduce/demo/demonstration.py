@@ -40,11 +40,17 @@ class Size:
     held_out: int
     training_seconds: float
     """How long the steps alone should take; validations and checkpoints come on top."""
+    fewest_steps: int = 60
+    """Taken even where they do not fit the time: a model that has learned nothing shows nothing."""
+
+    def steps(self, seconds_per_step: float) -> int:
+        """Return how many steps to take where one takes so long."""
+        return max(self.fewest_steps, min(_MOST_STEPS, int(self.training_seconds / seconds_per_step)))
 
 
-FULL = Size(pairs=60_000, held_out=500, training_seconds=120.0)
+FULL = Size(pairs=60_000, held_out=500, training_seconds=120.0, fewest_steps=800)
 QUICK = Size(pairs=6_000, held_out=100, training_seconds=12.0)
-_FEWEST_STEPS, _MOST_STEPS = 60, 8_000
+_MOST_STEPS = 8_000
 _LOOKS = 8
 
 
@@ -150,8 +156,10 @@ def _train(
 def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> Choice:
     """Prepare the corpus, measure a step, and return the experiment with as many steps as fit the time here."""
     with opened_run(choice, folder, progress=progress) as run:
-        fitting = int(size.training_seconds / run.seconds_per_step(during=max(1.0, size.training_seconds / 30.0)))
-    steps = max(_FEWEST_STEPS, min(_MOST_STEPS, fitting))
+        seconds = run.seconds_per_step(during=max(1.0, size.training_seconds / 30.0))
+    steps = size.steps(seconds)
+    if steps * seconds > 1.5 * size.training_seconds:
+        progress.note(f"A step takes {seconds:.1f} s here, now: is the machine busy? {steps:,} steps are the fewest.")
     changes = {
         "decay_steps": steps,
         "warmup_steps": min(choice.experiment.training.warmup_steps, steps // 8),
