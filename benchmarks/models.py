@@ -19,9 +19,11 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from transduce.data.shortlist import Shortlist
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import sinusoidal_positions
 from transduce.model_directory import Description, ModelDirectory, empty_transformer, find_model, load_model, save_model
@@ -174,7 +176,22 @@ def save(
         longest_sentence=model.description.longest_sentence,
         training={"made_from": model.description.training, "how": "benchmarks/models.py"},
     )
-    save_model(folder, description, parameters, tokenizer=tokenizer, card="Made by benchmarks/models.py.\n")
+    card = "Made by benchmarks/models.py.\n"
+    shortlist = _with_rows(model.shortlist(), tokenizer.vocabulary_size) if _begins_alike(model, tokenizer) else None
+    save_model(folder, description, parameters, tokenizer=tokenizer, card=card, shortlist=shortlist)
+
+
+def _begins_alike(model: ModelDirectory, tokenizer: Tokenizer) -> bool:
+    old = model.tokenizer
+    return all(tokenizer.piece(token) == old.piece(token) for token in range(old.vocabulary_size))
+
+
+def _with_rows(shortlist: Shortlist | None, size: int) -> Shortlist | None:
+    """Return a shortlist in which pieces that were added have no candidates."""
+    if shortlist is None:
+        return None
+    added = size - len(shortlist.candidates_VK)
+    return Shortlist(shortlist.common_C, np.pad(shortlist.candidates_VK, ((0, added), (0, 0))))
 
 
 if __name__ == "__main__":

@@ -79,6 +79,17 @@ def write_marian(model: ModelDirectory, folder: Path) -> bool:
     return True
 
 
+def write_vmap(model: ModelDirectory, folder: Path) -> None:
+    """Give an exported model our shortlist in CTranslate2's form: what each piece can become, and what is common."""
+    shortlist = model.shortlist()
+    assert shortlist is not None, "ask whether there is one"
+    piece = model.tokenizer.piece
+    lines = ["\t" + " ".join(map(piece, shortlist.common_C.tolist()))]
+    for token, candidates in enumerate(shortlist.candidates_VK.tolist()):
+        lines.append(f"{piece(token)}\t{' '.join(piece(own) for own in (token, *candidates) if own)}")
+    (folder / "vmap.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def _told(source: Path) -> str:
     description = read_description(source)
     config, steps = description.architecture, description.training.get("step", "?")

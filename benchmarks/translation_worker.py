@@ -25,9 +25,11 @@ def resident() -> int:
 
 
 class Transduce:
-    """Our own translator in a precision."""
+    """Our own translator in a precision, or in int8 with a shortlist: `int8+shortlist`."""
 
     def __init__(self, model: str, precision: str, threads: int) -> None:
+        precision, _, shortlist = precision.partition("+")
+        self.options = {"stop": "full", "shortlist": bool(shortlist)}
         import numpy  # noqa: F401 - part of what importing torch costs
         import torch
 
@@ -39,7 +41,7 @@ class Transduce:
 
     def translate(self, lines: list[str], order: dict[str, Any]) -> Outputs:
         """Text to text."""
-        config = self.translator.configure(beam=order["beam"], stop="full")
+        config = self.translator.configure(beam=order["beam"], **self.options)
         if order["is_single"]:
             found = [self.translator.translate_all([line], config)[0] for line in lines]
         else:
@@ -56,7 +58,7 @@ class Transduce:
         from transduce.decoding.search import search
         from transduce.translator.searching import BATCH_TOKENS
 
-        config = self.translator.configure(beam=order["beam"], stop="full")
+        config = self.translator.configure(beam=order["beam"], **self.options)
         budget = BATCH_TOKENS // order["beam"]
         batches: list[list[list[int]]] = []
         for ids in sorted(encoded, key=len, reverse=True):
@@ -69,13 +71,15 @@ class Transduce:
 
 
 class CTranslate2:
-    """CTranslate2 over the exported model."""
+    """CTranslate2 over the exported model, or with its own shortlist, which it chooses for each batch: `int8+vmap`."""
 
     def __init__(self, model: str, precision: str, threads: int) -> None:
         import ctranslate2
         import sentencepiece
 
         self.at_import = resident()
+        precision, _, vmap = precision.partition("+")
+        self.has_vmap = bool(vmap)
         options = {"intra_threads": 1, "inter_threads": threads} if threads > 1 else {"intra_threads": 1}
         self.translator = ctranslate2.Translator(model, compute_type=precision, **options)
         self.processor = sentencepiece.SentencePieceProcessor(model_file=f"{model}/sentencepiece.model")
@@ -108,6 +112,7 @@ class CTranslate2:
                 batch_type=kind,
                 max_decoding_length=longest,
                 disable_unk=True,
+                use_vmap=self.has_vmap,
             )
             pieces += [one.hypotheses[0] for one in found]
         return sum(len(one) + 1 for one in pieces), pieces

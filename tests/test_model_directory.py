@@ -8,8 +8,10 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
+from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import write_manifest
 from transduce.model import ModelConfig, Transformer
@@ -128,6 +130,63 @@ def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokeni
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
     with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: .* Delete it to do without"):
         load_model(tmp_path).training_hashes()
+
+
+def with_lists(folder: Path, network: Transformer, tokenizer: Tokenizer, lists: dict[str, torch.Tensor]) -> Path:
+    """Save a model with a shortlist, put these tensors in its place, and let the manifest vouch for them."""
+    shortlist = Shortlist(np.array([7], dtype=np.int32), np.zeros((tokenizer.vocabulary_size, 2), dtype=np.int32))
+    description = Description(architecture=network.config)
+    parameters = parameters_of(network)
+    save_model(folder, description, parameters, tokenizer=tokenizer, card="", shortlist=shortlist)
+    if lists:
+        save_file(lists, folder / "shortlist.safetensors")
+        write_manifest(folder)
+    return folder
+
+
+def test_a_shortlist_is_kept_when_given(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    kept = load_model(with_lists(tmp_path / "m", network, tokenizer, {})).shortlist()
+    assert kept is not None
+    assert kept.tokens([9, 3]) == [0, 1, 2, 3, 7, 9]
+    assert load_model(saved(tmp_path / "n", network, tokenizer)).shortlist() is None
+
+
+@pytest.mark.parametrize(
+    ("common", "candidates", "fault"),
+    [
+        (torch.tensor([-1], dtype=torch.int32), None, "names tokens that are none of the"),
+        (torch.tensor([10**9], dtype=torch.int32), None, "names tokens that are none of the"),
+        (torch.tensor([7], dtype=torch.int8), None, "not lists for"),
+        (torch.tensor([[7]], dtype=torch.int32), None, "not lists for"),
+        (None, torch.zeros(5, 2, dtype=torch.int32), "not lists for"),
+        (None, torch.zeros(5, dtype=torch.int32), "not lists for"),
+    ],
+)
+def test_a_strangers_shortlist_is_not_believed(
+    tmp_path: Path,
+    network: Transformer,
+    tokenizer: Tokenizer,
+    common: torch.Tensor | None,
+    candidates: torch.Tensor | None,
+    fault: str,
+) -> None:
+    whole = range(tokenizer.vocabulary_size)
+    lists = {
+        "common": torch.tensor([7], dtype=torch.int32) if common is None else common,
+        "candidates": torch.zeros(len(whole), 2, dtype=torch.int32) if candidates is None else candidates,
+    }
+    model = load_model(with_lists(tmp_path, network, tokenizer, lists))
+    with pytest.raises(ModelError, match=rf"shortlist.safetensors is damaged: .*{fault}.* leave out the shortlist"):
+        model.shortlist()
+
+
+def test_a_changed_shortlist_is_noticed(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+    model = load_model(with_lists(tmp_path, network, tokenizer, {}))
+    path = tmp_path / "shortlist.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"\x01")
+    with pytest.raises(ModelError, match=r"shortlist.safetensors is damaged: .* Copy the folder again"):
+        model.shortlist()
 
 
 def test_a_changed_card_is_nobodys_business(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:

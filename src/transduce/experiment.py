@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
@@ -35,6 +35,16 @@ class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+
+    @model_validator(mode="after")
+    def a_shortlist_is_learned_before_it_is_used(self) -> Self:
+        """Refuse a model that would ask its search for what it does not hold."""
+        if self.decoding.shortlist and not self.training.shortlist:
+            raise ValueError(
+                "decoding.shortlist needs a shortlist, and training.shortlist = 0 learns none. Set training.shortlist "
+                "= 50, or leave out decoding.shortlist."
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -197,6 +207,8 @@ def _describe_fault(detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
         return f"{key}: unknown{nearest_key(key)}. `transduce settings` lists every key."
     message = detail["msg"].removeprefix("Value error, ")
+    if not key:  # keys of several sections do not go together; the message names them
+        return message
     if detail["type"] == "value_error":
         return f"{key}: {message}"
     return f"{key} = {detail['input']!r}: {message}."

@@ -1,5 +1,8 @@
 """A model on disk: config.json, tokenizer.model, weights.safetensors, and README.md, its card.
 
+Beside them may stand hashes of what it was trained on (training_hashes.safetensors) and which tokens become which
+(shortlist.safetensors); a model is whole without.
+
 Names of weights are the paper's, unfused; fused forms are made on load. A tied matrix is stored once. Weights are
 float32, bf16, or int8 with a float32 scale per row (`<name>.scale`): w ≈ int8 * scale, the largest of a row being 127.
 Nothing in the folder can be executed, and nothing in it is believed before it is checked: sizes in the header of
@@ -21,6 +24,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import directory_written_atomically, manifest_fault, recover_directory
 from transduce.model.config import ModelConfig
@@ -29,10 +33,10 @@ from transduce.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 1
 CONFIG, TOKENIZER, WEIGHTS, CARD = "config.json", "tokenizer.model", "weights.safetensors", "README.md"
-TRAINING_HASHES = "training_hashes.safetensors"
+TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
 _LONGEST_HEADER = 16 << 20
 _LARGEST_CONFIG = 1 << 20
-_BYTES = {"F32": 4, "BF16": 2, "I8": 1, "U64": 8}
+_BYTES = {"F32": 4, "BF16": 2, "I8": 1, "I32": 4, "U64": 8}
 
 Storage = Literal["float32", "bf16", "int8"]
 
@@ -92,6 +96,33 @@ class ModelDirectory:
         except (SafetensorError, OSError, ValueError) as fault:
             raise ModelError(f"{path} is damaged: {fault}. Delete it to do without.") from None
 
+    def shortlist(self) -> Shortlist | None:
+        """Return what was learned for `decoding.shortlist`, or None where nothing was."""
+        path = self.folder / SHORTLIST
+        if not path.exists():
+            return None
+        size = self.description.architecture.vocabulary_size
+        found = {name: (entry["dtype"], entry["shape"]) for name, entry in read_header(path).items()}
+        fault = manifest_fault(self.folder, only={SHORTLIST})
+        if fault is None and not _are_lists(found, vocabulary_size=size):
+            fault = f"it holds {', '.join(sorted(found)) or 'nothing'}, not lists for {size:,} tokens"
+        try:
+            lists = {} if fault else {name: tensor.numpy() for name, tensor in load_file(path).items()}
+        except (SafetensorError, OSError, ValueError) as damage:
+            fault = str(damage)
+        if fault is None and any(((ids < 0) | (ids >= size)).any() for ids in lists.values()):
+            fault = f"it names tokens that are none of the {size:,}"
+        if fault is not None:
+            raise ModelError(f"{path} is damaged: {fault}. Copy the folder again, or leave out the shortlist.")
+        return Shortlist(lists["common"], lists["candidates"])
+
+
+def _are_lists(found: Mapping[str, tuple[str, list[int]]], *, vocabulary_size: int) -> bool:
+    if set(found) != {"common", "candidates"} or any(kind != "I32" for kind, _ in found.values()):
+        return False
+    common, candidates = found["common"][1], found["candidates"][1]
+    return len(common) == 1 and len(candidates) == 2 and candidates[0] == vocabulary_size
+
 
 def save_model(
     folder: Path,
@@ -101,6 +132,7 @@ def save_model(
     tokenizer: Tokenizer,
     card: str,
     training_hashes: "np.ndarray[Any, np.dtype[np.uint64]] | None" = None,
+    shortlist: Shortlist | None = None,
 ) -> None:
     """Write a model directory in one move, replacing an older one at `folder`."""
     recover_directory(folder)
@@ -111,6 +143,9 @@ def save_model(
         (beside / CARD).write_text(card, encoding="utf-8")
         if training_hashes is not None:
             save_file({"hashes": torch.from_numpy(np.ascontiguousarray(training_hashes))}, beside / TRAINING_HASHES)
+        if shortlist is not None:
+            lists = {"common": shortlist.common_C, "candidates": shortlist.candidates_VK}
+            save_file({name: torch.from_numpy(ids) for name, ids in lists.items()}, beside / SHORTLIST)
 
 
 def find_model(name: str) -> Path:

@@ -1,6 +1,7 @@
 """The int8 network against the float32 one, and against itself: in company, reordered, with other kernels, anew."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import Tensor
 from transduce.data.batch import pad_rows
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
+from transduce.decoding.shortlisted import Restrictable
 from transduce.decoding.stepwise import TransformerStepper
 from transduce.engine import int8_network
 from transduce.engine.backend import Backend, fused_backend, torch_backend
@@ -91,6 +93,45 @@ def test_a_sentence_does_not_depend_on_its_neighbours(backend: Backend) -> None:
         alone = search(network, pad_rows([source]), config)[0]
         assert [h.tokens for h in alone] == [h.tokens for h in found]
         if backend.name == "numba":  # bit for bit; torch's sums may differ in their last one
+            assert alone == found
+
+
+def lists_of(lengths: list[int]) -> list[list[int]]:
+    draw = random.Random(1)
+    return [[0, 1, 2, 3, *sorted(draw.sample(range(4, 97), length))] for length in lengths]
+
+
+class Unrestricted:
+    """A network that cannot make use of lists: the search takes all its log-probabilities and renormalises."""
+
+    def __init__(self, network: Int8Network) -> None:
+        self.start, self.step, self.select = network.start, network.step, network.select
+        self.longest_target = network.longest_target
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("options", [{}, {"norm": "pre", "d_model": 50, "heads": 5}, {"tied": "none"}])
+def test_an_output_layer_of_a_list_is_the_whole_one_renormalised(backend: Backend, options: dict[str, Any]) -> None:
+    network, lists = frozen(make(**options), backend), lists_of([3, 20, 60, 61, 93])
+    config = DecodingConfig(beam=3, extra_length=12, alternatives=3)
+    assert isinstance(network, Restrictable)
+    assert not isinstance(Unrestricted(network), Restrictable)
+    found = search(network, pad_rows(SOURCES), config, lists=lists)
+    expected = search(Unrestricted(network), pad_rows(SOURCES), config, lists=lists)
+    assert [[h.tokens for h in own] for own in found] == [[h.tokens for h in own] for own in expected]
+    for own, others in zip(found, expected, strict=True):
+        assert [h.log_probability for h in own] == pytest.approx([h.log_probability for h in others], abs=1e-3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_a_list_does_not_depend_on_the_lists_of_neighbours(backend: Backend) -> None:
+    network, lists = frozen(make(norm="pre"), backend), lists_of([3, 20, 93, 61, 5])
+    config = DecodingConfig(beam=3, extra_length=12)
+    together = search(network, pad_rows(SOURCES), config, lists=lists)
+    for source, own, found in zip(SOURCES, lists, together, strict=True):
+        alone = search(network, pad_rows([source]), config, lists=[own])[0]
+        assert [h.tokens for h in alone] == [h.tokens for h in found]
+        if backend.name == "numba":
             assert alone == found
 
 

@@ -40,6 +40,17 @@ def test_rows_are_equal_bit_for_bit_at_any_batch_size_and_beside_any_neighbour(b
     assert torch.equal(product(loud)[1:], product(loud[1:].contiguous()))
 
 
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize(("inputs", "outputs"), [(64, 128), (50, 97)])
+def test_a_product_with_some_rows_is_those_of_the_whole_bit_for_bit(
+    backend: Backend, inputs: int, outputs: int
+) -> None:
+    torch.manual_seed(5)
+    product = backend.product(torch.randn(outputs, inputs), limit=backend.limit, is_embedding=True)
+    rows, named = torch.randint(0, 256, (5, inputs), dtype=torch.uint8), torch.randint(0, outputs, (192,))
+    assert torch.equal(product.among(named)(rows), product(rows)[:, named])
+
+
 def test_the_error_is_that_of_eight_bits() -> None:
     torch.manual_seed(3)
     weight, x_RD = torch.randn(64, 512), torch.randn(16, 512)

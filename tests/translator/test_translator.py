@@ -3,15 +3,18 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import transduce
+from transduce.data.shortlist import Shortlist
 from transduce.errors import ConfigError, ModelError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, load_model, save_model
 from transduce.text.tokenizer import Tokenizer
 from transduce.translator import Translator
+from transduce.translator.translator import WantedPrecision
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
 
@@ -135,3 +138,57 @@ def test_two_threads_translate_as_one_does(tmp_path: Path) -> None:
     texts = ["the dog runs.", "a", "cat sleeps", "the the the dog dog", "", "hier läuft der Hund"] * 40
     one, two = (transduce.load(folder, threads=threads).translate(texts, beam=8) for threads in (1, 2))
     assert [t.text for t in one] == [t.text for t in two]
+
+
+def with_shortlist(folder: Path, *, decoding: dict[str, object]) -> tuple[Path, Shortlist]:
+    """Make a model with a list that leaves most of the vocabulary out."""
+    model = load_model(make_model(folder))
+    size = model.tokenizer.vocabulary_size
+    draws = np.random.default_rng(1).integers(4, size, (size, 2), dtype=np.int32)
+    shortlist = Shortlist(np.array([5, 6], dtype=np.int32), draws)
+    description = model.description.model_copy(update={"decoding": {**model.description.decoding, **decoding}})
+    save_model(folder, description, model.parameters, tokenizer=model.tokenizer, card="", shortlist=shortlist)
+    return folder, shortlist
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16", "auto"])
+def test_with_a_shortlist_outputs_are_made_of_its_tokens(precision: WantedPrecision, tmp_path: Path) -> None:
+    folder, shortlist = with_shortlist(tmp_path / "model", decoding={})
+    translator = Translator.load(folder, precision=precision, threads=1)
+    source = "the dog runs"
+    allowed = {translator.tokenizer.piece(t) for t in shortlist.tokens([*translator.tokenizer.encode(source), 3])}
+    assert not set(translator.translate(source).tokens) <= allowed, "else this test could not fail"
+    assert set(translator.translate(source, shortlist=True).tokens) <= allowed
+    shown = translator.attention(source, shortlist=True).target.tokens
+    assert {translator.tokenizer.piece(token.id) for token in shown} <= allowed
+
+
+def test_the_models_own_setting_is_a_shortlist_and_can_be_turned_off(tmp_path: Path) -> None:
+    own = Translator.load(with_shortlist(tmp_path / "a", decoding={"shortlist": True})[0], threads=1)
+    other = Translator.load(with_shortlist(tmp_path / "b", decoding={})[0], threads=1)
+    text = "the dog runs. a cat sleeps here"
+    assert own.translate(text) == other.translate(text, shortlist=True)
+    assert own.translate(text, shortlist=False) == other.translate(text)
+    assert own.translate(text) != other.translate(text)
+
+
+def test_a_sentence_with_a_shortlist_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
+    translator = Translator.load(with_shortlist(tmp_path / "model", decoding={"shortlist": True})[0], threads=1)
+    texts = ["the dog runs", "a cat sleeps here and there and the dog", "der Hund", "x"]
+    together = translator.translate(texts)
+    assert [one.text for one in together] == [translator.translate(text).text for text in texts]
+
+
+def test_a_model_without_a_shortlist_says_so(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"holds no shortlist. Train with training.shortlist = 50, or leave it out"):
+        translator.translate("the dog runs.", shortlist=True)
+
+
+def test_what_an_output_must_begin_with_is_in_its_list(tmp_path: Path) -> None:
+    folder, shortlist = with_shortlist(tmp_path / "model", decoding={"shortlist": True})
+    translator = Translator.load(folder, threads=1)
+    source, prefix = "the dog", "eine Katze"
+    pieces = translator.tokenizer.encode(prefix)
+    assert not set(pieces) <= set(shortlist.tokens([*translator.tokenizer.encode(source), 3])), "else nothing is shown"
+    [found] = translator.translate_all([source], translator.configure(), prefixes=[prefix])
+    assert found.tokens[: len(pieces)] == tuple(map(translator.tokenizer.piece, pieces))

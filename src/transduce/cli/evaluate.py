@@ -44,6 +44,9 @@ def evaluate(
     length_penalty: Annotated[
         float | None, typer.Option(help="Exponent of the length penalty; the model's setting unless given.")
     ] = None,
+    shortlist: Annotated[
+        bool | None, typer.Option(help="With each sentence's own shortlist or not; the model's setting unless given.")
+    ] = None,
     precision: Annotated[str, typer.Option(help="auto, int8, bf16 or float32.")] = "float32",
     threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
@@ -53,9 +56,10 @@ def evaluate(
     from transduce.evaluation.record import write_evaluation
 
     model, test = _model_and_test(names, has_hypotheses=hypotheses is not None)
+    settings = {"beam": beam, "length_penalty": length_penalty, "shortlist": shortlist}
     request = _Request(
         languages=(source_language, target_language),
-        search={key: value for key, value in (("beam", beam), ("length_penalty", length_penalty)) if value is not None},
+        search={key: value for key, value in settings.items() if value is not None},
         precision=_precision(precision),
         threads=threads,
     )

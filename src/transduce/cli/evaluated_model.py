@@ -48,6 +48,7 @@ def open_model(
             model_sha256=sha256_of_file(folder / WEIGHTS),
             beam=config.beam,
             length_penalty=config.length_penalty,
+            shortlist=config.shortlist,
             precision=translator.precision,
             averaging=averaging_of(directory.description),
             threads=translator.compute.threads,

@@ -28,7 +28,8 @@ def _further_lines(record: EvaluationRecord) -> Iterator[tuple[str, str, str]]:
         yield "", f"{record.perplexity_per_byte:,.3f}", "per byte"
     if record.speed is not None:
         threads = f"{record.speed.threads} thread" + ("s" if record.speed.threads != 1 else "")
-        how = f"beam {record.beam}, length penalty {record.length_penalty}, {record.precision}, {threads}"
+        precision = f"{record.precision}, shortlist" if record.shortlist else record.precision
+        how = f"beam {record.beam}, length penalty {record.length_penalty}, {precision}, {threads}"
         yield "sentences/s", f"{record.speed.sentences_per_second:,.1f}", how
         yield "tokens/s", f"{record.speed.tokens_per_second:,.0f}", "target pieces, end marks included"
 

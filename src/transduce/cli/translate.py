@@ -53,6 +53,12 @@ def translate(
     ] = "enforced",
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept alive; 1 is greedy.  [default: 4]")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="α of the length penalty.  [default: 0.6]")] = None,
+    shortlist: Annotated[
+        bool | None,
+        typer.Option(
+            help="Choose among the tokens that a sentence's words can become; the model's setting unless given."
+        ),
+    ] = None,
     alternatives: Annotated[int | None, typer.Option(min=1, help="Outputs for each line, separated by tabs.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="With --sample: below 1 is safer, above 1 bolder.")] = None,
@@ -77,6 +83,7 @@ def translate(
     options = {
         "beam": beam if beam is not None else _wide_enough(alternatives, sample=sample),
         "length_penalty": length_penalty,
+        "shortlist": shortlist,
         "alternatives": alternatives,
         "sample": sample or None,
         "temperature": temperature,

@@ -8,9 +8,12 @@ Each step extends the `beam` hypotheses that are alive by every token and keeps 
 All candidates of a step have one length, so their scores rank as their log-probabilities do, and those are what is
 compared. A sentence stops when its best finished score exceeds log P(best alive) / lp(limit): log P only falls as a
 hypothesis grows and lp grows at most to the limit's, so no hypothesis alive can still overtake it. If n alternatives
-are wanted, the n-th best finished score must exceed that bound (`stop = "full"`: `beam` hypotheses must have finished,
-whatever they score, as in other toolkits; a departure). Where nothing finished within the limit, the
+are wanted, the n-th best finished score must exceed that bound. Where nothing finished within the limit, the
 hypotheses alive are given back.
+
+A departure by name, `stop = "full"`, is what other toolkits do: `beam` hypotheses must have finished, whatever they
+score, and of those that end only the ones among the `beam` best candidates count. (Were the others to count, poor ones
+would fill the places, and a sentence would stop too soon.)
 
 Width 1 is greedy: one candidate is kept, the most probable token, and the first end token ends the sentence.
 
@@ -111,7 +114,10 @@ class _Search:
         if not bool(is_ended_BC.any()):
             self.alive = candidates.first(self.beam)
             return best.beams_BC[:, : self.beam]
-        self._finish(candidates.without(~is_ended_BC))
+        counts_BC = is_ended_BC.clone()
+        if self.request.stops_when_full:
+            counts_BC[:, self.beam :] = False
+        self._finish(candidates.without(~counts_BC))
         order_BW = is_ended_BC.sort(dim=1, stable=True).indices[:, : self.beam]  # those that go on, best first
         self.alive = candidates.without(is_ended_BC).at(order_BW)
         return best.beams_BC.gather(1, order_BW)

@@ -27,7 +27,12 @@ class DecodingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     """Longest output, its end token included, whatever the source's length; no such bound unless given. [tokens]"""
     stop: Literal["certain", "full"] = "certain"
     """When a sentence is done: `certain`, once no hypothesis alive can overtake the best finished ones, is the
-    authors' code's; `full`, once `beam` hypotheses have finished, is what other toolkits do: fewer steps. (6.1)
+    authors' code's; `full`, once `beam` hypotheses have finished from among the `beam` best candidates of their
+    steps, is what other toolkits do: fewer steps. (6.1)
+    """
+    shortlist: bool = False
+    """Give each sentence a vocabulary of its own, the few hundred tokens that its words can become, which is faster
+    where the vocabulary is large. Needs a model trained with `training.shortlist`. Departure.
     """
     alternatives: PositiveInt = 1
     """Hypotheses returned for each sentence, the best one included: at most `beam`, or any number of samples."""

@@ -62,7 +62,7 @@ class _Sentence:
     alive: list[_Alive]
     finished: list[Hypothesis] = field(default_factory=list)
 
-    def extend(self, more: dict[tuple[int, int], float], *, alpha: float) -> None:
+    def extend(self, more: dict[tuple[int, int], float], request: Request) -> None:
         """Take one step, given the log-probability of each token that may extend one of the beams."""
         banks: defaultdict[int, list[_Extension]] = defaultdict(list)
         for (beam, token), log_probability in more.items():
@@ -74,10 +74,12 @@ class _Sentence:
         for bank in sorted(banks, reverse=True):
             best = sorted(banks[bank], key=lambda e: (-e.log_probability, e.beam, e.token))
             best = best[: 2 * self.beam if self.beam > 1 else 1]
-            for e in best:
+            for e in best[: self.beam] if request.stops_when_full else best:
                 if e.token == EOS:
-                    tokens = (*before[e.beam].tokens, EOS)
-                    self.finished.append(Hypothesis.of(tokens, log_probability=e.log_probability, alpha=alpha))
+                    ended = Hypothesis.of(
+                        (*before[e.beam].tokens, EOS), log_probability=e.log_probability, alpha=request.length_penalty
+                    )
+                    self.finished.append(ended)
             going_on = [e for e in best if e.token != EOS][: self.beam]
             self.alive += [
                 _Alive((*before[e.beam].tokens, e.token), e.log_probability, e.progress, e.beam) for e in going_on
@@ -128,7 +130,7 @@ class _Search:
         position = len(self.sentences[0].alive[0].tokens)
         self.request.forbid(log_probabilities_BWV, position=position)
         for sentence, more in zip(self.sentences, self._extensions(log_probabilities_BWV), strict=True):
-            sentence.extend(more, alpha=self.request.length_penalty)
+            sentence.extend(more, self.request)
         self.width = max(len(own.alive) for own in self.sentences)
         return self._padded([[hypothesis.beam for hypothesis in own.alive] for own in self.sentences])
 

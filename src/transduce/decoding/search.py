@@ -1,6 +1,7 @@
 """Source tokens in, the outputs that a `DecodingConfig` asks for out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -8,6 +9,7 @@ from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.sampling import sample
+from transduce.decoding.shortlisted import Shortlisted
 from transduce.decoding.stepwise import State, Stepwise
 
 
@@ -18,12 +20,33 @@ def search(
     *,
     numbers: Sequence[int] | None = None,
     prefixes: Sequence[Sequence[int]] | None = None,
+    lists: Sequence[Sequence[int]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the outputs of each sentence of a padded batch: by beam search, or drawn if `config` says so.
 
     `prefixes`, one for each sentence and maybe empty, are tokens that its outputs must begin with. `numbers` are the
-    sentences' places in the whole text, which key the random draws; their places in the batch unless given.
+    sentences' places in the whole text, which key the random draws; their places in the batch unless given. `lists`,
+    one for each sentence, hold the only tokens that its outputs may be made of, its prefix among them.
     """
+    if lists is not None:
+        return _search_among(Shortlisted(stepper, lists), source_BS, config, numbers=numbers, prefixes=prefixes)
     if config.sample:
         return sample(stepper, source_BS, config, numbers=numbers, prefixes=prefixes)
     return beam_search(stepper, source_BS, config, prefixes=prefixes)
+
+
+def _search_among(
+    stepper: Shortlisted,
+    source_BS: Tensor,
+    config: DecodingConfig,
+    *,
+    numbers: Sequence[int] | None,
+    prefixes: Sequence[Sequence[int]] | None,
+) -> list[list[Hypothesis]]:
+    if prefixes is not None:
+        prefixes = [stepper.numbers(sentence, prefix) for sentence, prefix in enumerate(prefixes)]
+    found = search(stepper, source_BS, config, numbers=numbers, prefixes=prefixes)
+    return [
+        [replace(hypothesis, tokens=stepper.tokens(sentence, hypothesis.tokens)) for hypothesis in own]
+        for sentence, own in enumerate(found)
+    ]

@@ -32,6 +32,9 @@ class AnyProduct(Protocol):
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the product of quantised rows, without their scales and the offset."""
 
+    def among(self, outputs: Tensor) -> "AnyProduct":
+        """Return the product with some of an embedding's rows alone, equal bit for bit to those of the whole."""
+
 
 @dataclass(frozen=True)
 class Backend:

@@ -83,6 +83,14 @@ class _Rows:
         return cls(torch.empty(rows, config.d_model), model, heads, inner, torch.empty(rows))
 
 
+@dataclass(frozen=True)
+class _List:
+    """The output layer of one sentence: the rows of its shortlist, and where that is padded."""
+
+    output: AnyProduct
+    is_padding_L: Tensor
+
+
 @dataclass
 class Int8State:
     """B sentences with W beams each: where the past of each of the R rows lies, and its source."""
@@ -98,6 +106,7 @@ class Int8State:
     rows: _Rows | None = None
     starts_R: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
     lengths_R: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    lists: list[_List] | None = None
 
 
 class Int8Network:
@@ -182,15 +191,35 @@ class Int8Network:
             self._leave(rows, cross.output, cross.norm, rows.heads, layer.feed_norm)
             self._feed(rows, layer, next_norm)
         state.used += len(scale)
-        logits_RV = self._output(rows.model)
+        logits_RV = self._logits(state, rows.model)
         k.log_softmax(logits_RV, scale)
         return logits_RV.view(*tokens_BW.shape, -1)
+
+    def restrict(self, state: Int8State, lists_BL: Tensor, is_padding_BL: Tensor) -> None:
+        """Give each sentence an output layer of its own, of the rows of its list."""
+        state.lists = [
+            _List(self._output.among(own_L), is_padding_L)
+            for own_L, is_padding_L in zip(lists_BL, is_padding_BL, strict=True)
+        ]
+
+    def _logits(self, state: Int8State, rows: Tensor) -> Tensor:
+        """Return the last product, of all rows or, under a shortlist, of each sentence's own."""
+        if state.lists is None:
+            return self._output(rows)
+        own_rows = rows.split(len(rows) // len(state.lists))
+        logits_RL = torch.cat([own.output(few) for own, few in zip(state.lists, own_rows, strict=True)])
+        is_padding_BL = torch.stack([own.is_padding_L for own in state.lists])
+        by_sentence = logits_RL.view(len(state.lists), -1, logits_RL.size(1))
+        by_sentence.masked_fill_(is_padding_BL[:, None], -math.inf)
+        return logits_RL
 
     def select(self, state: Int8State, sentences: Tensor, beams_BW: Tensor) -> Int8State:
         """Let each row take over the past of the row that it continues."""
         rows_R = (sentences[:, None] * state.beams + beams_BW).reshape(-1)
         state.slots_RK = state.slots_RK[rows_R]
         state.starts_B, state.lengths_B = state.starts_B[sentences], state.lengths_B[sentences]
+        if state.lists is not None:
+            state.lists = [state.lists[sentence] for sentence in sentences.tolist()]
         state.beams = beams_BW.size(1)
         state.rows = None
         return state

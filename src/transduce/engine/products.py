@@ -10,6 +10,7 @@ the same, bit for bit, whatever stands beside it.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -27,10 +28,13 @@ class Product:
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, limit: int, is_embedding: bool = False) -> None:
         quantized, scale = quantize_weight(weight, limit=limit)
         self.table = (quantized, scale) if is_embedding else None
+        self.offset = torch.zeros(weight.size(0)) if bias is None else bias.detach().float().clone()
+        self._pack(quantized, scale)
+
+    def _pack(self, quantized: Tensor, scale: Tensor) -> None:
         self._weight = torch.ops.onednn.qlinear_prepack(quantized, None)
         self._scale = scale
-        self._zeros = torch.zeros(weight.size(0), dtype=torch.int32)
-        self.offset = torch.zeros(weight.size(0)) if bias is None else bias.detach().float().clone()
+        self._zeros = torch.zeros(len(scale), dtype=torch.int32)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the product, float32, still without the rows' scales and the offset."""
@@ -50,6 +54,15 @@ class Product:
             "",
         )
         return product
+
+    def among(self, outputs: Tensor) -> "Product":
+        """Return the product with the named rows alone; only an embedding keeps them."""
+        assert self.table is not None, "it was packed as an embedding"
+        quantized, scale = self.table
+        few = copy(self)
+        few.table, few.offset = None, self.offset[outputs]
+        few._pack(quantized[outputs].contiguous(), scale[outputs])
+        return few
 
 
 _NOTHING: Sequence[Any] = []

@@ -11,6 +11,8 @@ since they come from memory. Rows are bytes around 128, so each output's sum is 
 known beforehand. Sums of integers are exact, so no order of summing matters and a row is the same in any company.
 """
 
+from copy import copy
+
 import torch
 from torch import Tensor
 
@@ -33,12 +35,28 @@ class VnniProduct:
         full = torch.zeros(padded, inputs, dtype=torch.int8)
         full[:outputs, : self._inputs] = quantized
         packed = full.view(padded // TILE, TILE, inputs // GROUP, GROUP).transpose(1, 2)
-        self._packed = packed.contiguous()
-        self._shift = full.sum(dim=1, dtype=torch.int32) * ZERO_POINT
-        self._scale = torch.nn.functional.pad(scale, (0, padded - outputs))
-        self._weights = (self._packed.data_ptr(), self._shift.data_ptr(), self._scale.data_ptr())
+        shift = full.sum(dim=1, dtype=torch.int32) * ZERO_POINT
+        self._keep(packed.contiguous(), shift, torch.nn.functional.pad(scale, (0, padded - outputs)))
         self.table = (self._packed, self._scale) if is_embedding else None  # the same bytes: nothing is held twice
         self.offset = torch.zeros(outputs) if bias is None else bias.detach().float().clone()
+
+    def _keep(self, packed: Tensor, shift: Tensor, scale: Tensor) -> None:
+        self._packed, self._shift, self._scale = packed, shift, scale
+        self._weights = (packed.data_ptr(), shift.data_ptr(), scale.data_ptr())
+
+    def among(self, outputs: Tensor) -> "VnniProduct":
+        """Return the product with the named rows alone, a multiple of TILE of them."""
+        assert len(outputs) % TILE == 0, "a list fills its tiles"
+        few = copy(self)
+        few.table, few.offset, few._outputs = None, self.offset[outputs], len(outputs)
+        groups = self._packed.size(1)
+        # Four weights of a row lie side by side: they move as one number. packed[n / 64, k / 4, n % 64]
+        words = self._packed.view(torch.int32).view(-1)
+        firsts_JT = (outputs // TILE * (groups * TILE) + outputs % TILE).view(-1, TILE)
+        places_JGT = firsts_JT[:, None] + (torch.arange(groups) * TILE)[:, None]
+        packed = words.take(places_JGT).view(torch.int8).view(-1, groups, TILE, GROUP)
+        few._keep(packed, self._shift[outputs], self._scale[outputs])
+        return few
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the product, float32, still without the rows' scales and the offset."""

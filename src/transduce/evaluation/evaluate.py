@@ -44,6 +44,7 @@ class Facts:
     model_sha256: str | None = None
     beam: int | None = None
     length_penalty: float | None = None
+    shortlist: bool | None = None
     precision: str | None = None
     averaging: str | None = None
     threads: int = 0
@@ -91,6 +92,7 @@ def evaluate(
         sentences=len(test.sources),
         beam=facts.beam,
         length_penalty=facts.length_penalty,
+        shortlist=facts.shortlist,
         precision=facts.precision,
         averaging=facts.averaging,
         protocol=protocol.name,

@@ -62,6 +62,7 @@ class EvaluationRecord(BaseModel, frozen=True, extra="forbid"):
     target_language: str | None = None
     beam: int | None = None
     length_penalty: float | None = None
+    shortlist: bool | None = None
     precision: str | None = None
     averaging: str | None = None
     """Which checkpoints the weights are the mean of."""

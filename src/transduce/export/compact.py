@@ -34,5 +34,6 @@ def export_compact(model: ModelDirectory, folder: Path, *, weights: Storage, wor
         tokenizer=model.tokenizer,
         card=f"{text.rstrip()}\n\n## Storage\n\nThe matrices are stored as {_MEANINGS[weights]}.\n",
         training_hashes=model.training_hashes(),
+        shortlist=model.shortlist(),
     )
     return sum(tensor.nbytes for tensor in stored(model.parameters, weights).values())

@@ -28,5 +28,6 @@ def average_run(run: Path, *, last: int) -> tuple[int, ...]:
             tokenizer=model.tokenizer,
             card=note + card,
             training_hashes=model.training_hashes(),
+            shortlist=model.shortlist(),
         )
     return averaged.steps

@@ -15,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from transduce.compute import Compute
 from transduce.data.preparation import Prepared, prepare
+from transduce.data.shortlist import Shortlist, learn_shortlist
 from transduce.errors import DataError, ModelError
 from transduce.experiment import ExperimentConfig
 from transduce.files import disk_faults_explained, locked, make_folder, sweep
@@ -273,7 +275,17 @@ class Run:
             tokenizer=self.prepared.tokenizer,
             card=write_card(provenance),
             training_hashes=self.prepared.training_hashes(),
+            shortlist=self._shortlist,
         )
+
+    @cached_property
+    def _shortlist(self) -> Shortlist | None:
+        """What the corpus tells of which tokens become which, learned when the first model is written."""
+        size = self.experiment.training.shortlist
+        if not size:
+            return None
+        with self.progress.stage("learning a shortlist"):
+            return learn_shortlist(self.prepared.train, size=size)
 
     def _write_report(self, status: str, progress: Progressed, validation: Validation | None) -> Path:
         facts = [

@@ -46,6 +46,7 @@ MAY_CHANGE_BETWEEN_STARTS = frozenset(
         "patience",
         "tensorboard",
         "rank_timeout",
+        "shortlist",
     }
 )
 
@@ -137,6 +138,10 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     """Measure the loss on the validation set every so many steps. [steps]"""
     best_by: Literal["loss", "bleu"] = "loss"
     """What makes a validation the best so far."""
+    shortlist: NonNegativeInt = 0
+    """Learn beside the network which target tokens each source token becomes, at most so many, for
+    `decoding.shortlist`; 0 learns nothing, 50 is enough. Departure. [tokens]
+    """
     report_every: PositiveInt = 50
     """Write a line of metrics every so many steps. [steps]"""
     tensorboard: bool = True

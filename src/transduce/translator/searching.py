@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transduce.data.batch import pad_rows
+from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.constrained_search import bank_beam, constrained_search
 from transduce.decoding.constraints import Constraints
@@ -43,9 +44,12 @@ class Searcher:
     stepper: Stepwise[Any]
     threads: int = 1
     """An int8 kernel runs on one core, without Python's lock: threads take a batch each. Torch divides its own."""
+    shortlist: Shortlist | None = None
+    """What each sentence's own vocabulary is taken from; terms are enforced in the whole one."""
 
     def search(self, sentences: Sequence[Sentence], config: DecodingConfig) -> list[list[Hypothesis]]:
         """Return the outputs of each sentence."""
+        shortlist = self.shortlist
 
         def searched(batch: list[int]) -> list[list[Hypothesis]]:
             own = [sentences[n] for n in batch]
@@ -55,6 +59,7 @@ class Searcher:
                 config,
                 numbers=[sentence.key for sentence in own],
                 prefixes=[sentence.prefix for sentence in own],
+                lists=None if shortlist is None else [shortlist.tokens(s.ids, also=s.prefix) for s in own],
             )
 
         return self._in_batches(sentences, searched, rows=config.alternatives if config.sample else config.beam)

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from transduce.compute import give_back_freed_memory, settle
 from transduce.data.batch import pad_rows
+from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
@@ -30,7 +31,7 @@ from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.recording import Stack
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model.transformer import Transformer
-from transduce.model_directory import WEIGHTS, Languages, ModelDirectory, find_model, load_model
+from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.text.tokenizer import EOS
@@ -106,7 +107,8 @@ class Translator:
     def fingerprint(self) -> str:
         """A text that is equal for equal models, computed in the same precision."""
         weights = [sha256_of_file(model.folder / WEIGHTS) for model in self.models]
-        return " ".join([*weights, self.tokenizer.fingerprint, self.precision])
+        lists = [sha256_of_file(m.folder / SHORTLIST) for m in self.models[:1] if (m.folder / SHORTLIST).is_file()]
+        return " ".join([*weights, self.tokenizer.fingerprint, self.precision, *lists])
 
     @property
     def longest_sentence(self) -> int:
@@ -161,7 +163,11 @@ class Translator:
         refusals = [self._refusal(text) for text in texts]
         parts = [[] if refusal else self._parts(text) for text, refusal in zip(texts, refusals, strict=True)]
         sentences = self._sentences(parts, numbers=numbers, prefixes=prefixes)
-        searcher = Searcher(self.stepper, threads=self.compute.threads if self.precision == "int8" else 1)
+        searcher = Searcher(
+            self.stepper,
+            threads=self.compute.threads if self.precision == "int8" else 1,
+            shortlist=self._shortlist if config.shortlist else None,
+        )
         found = search_with_terms(sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizer)
         by_text: list[dict[int, _Found]] = [{} for _ in texts]
         for sentence, hypotheses in zip(sentences, found, strict=True):
@@ -199,7 +205,8 @@ class Translator:
 
         def translate(ids: list[int]) -> tuple[int, ...]:
             self._refuse_to_inspect(ids, longest=self.longest_sentence)
-            return search(self.stepper, pad_rows([ids]), config)[0][0].tokens
+            lists = [self._shortlist.tokens(ids)] if config.shortlist else None
+            return search(self.stepper, pad_rows([ids]), config, lists=lists)[0][0].tokens
 
         if target is None:
             source, shown = found_pair(self.tokenizer, text, translate=translate)
@@ -226,6 +233,16 @@ class Translator:
     ) -> HeadNumbers:
         """Return q, k and v of one head for the token ids of a report: what `numbers=True` gives for all of them."""
         return head_numbers(self._weights[0]().transformer(), source, target, stack, layer, head)
+
+    @cached_property
+    def _shortlist(self) -> Shortlist:
+        """The first model's; a vocabulary that several share is asked of one of them."""
+        shortlist = self.models[0].shortlist()
+        if shortlist is None:
+            raise ConfigError(
+                f"{self.models[0].folder} holds no shortlist. Train with training.shortlist = 50, or leave it out."
+            )
+        return shortlist
 
     def _refuse_to_inspect(self, ids: Sequence[int], *, longest: int) -> None:
         if len(ids) > longest:
