@@ -41,15 +41,21 @@ class MachineCode:
         self.sources = (source, *(source.with_name(name) for name in also))
         self.module = module
         self._entries: dict[str, Callable[..., None]] = {}
+        self._addresses: dict[str, int] = {}
 
     def entry(self, name: str, arguments: int) -> Callable[..., None]:
         """Return a kernel; its arguments are addresses and sizes, integers all."""
         if name not in self._entries:
-            address = self._engine.get_function_address(name)
-            function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(address)
+            function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(self.address(name))
             function.code = self  # type: ignore[attr-defined] # its memory must last as long as anybody can call it
             self._entries[name] = function
         return self._entries[name]
+
+    def address(self, name: str) -> int:
+        """Return where a kernel begins, for other machine code to call."""
+        if name not in self._addresses:
+            self._addresses[name] = self._engine.get_function_address(name)
+        return self._addresses[name]
 
     @cached_property
     def _engine(self) -> Any:  # noqa: ANN401 - llvmlite has no types

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ def frozen(model: Transformer, backend: Backend) -> Int8Network:
 @torch.no_grad()
 def forced(stepper: Any, source_BS: Tensor, target_BT: Tensor) -> Tensor:  # noqa: ANN401
     state = stepper.start(source_BS)
-    return torch.stack([stepper.step(state, target_BT[:, t : t + 1])[:, 0] for t in range(target_BT.size(1))], dim=1)
+    return torch.stack(
+        [stepper.step(state, target_BT[:, t : t + 1])[:, 0].clone() for t in range(target_BT.size(1))], dim=1
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
@@ -135,6 +138,30 @@ def test_a_list_does_not_depend_on_the_lists_of_neighbours(backend: Backend) -> 
             assert alone == found
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("lengths", [None, [3, 20, 93, 61, 5]])
+def test_a_program_does_what_its_calls_do_one_by_one(norm: str, lengths: list[int] | None) -> None:
+    if fused_backend() is None:
+        pytest.skip("there is no numba here, or no AVX-512 VNNI")
+    lists = None if lengths is None else lists_of(lengths)
+    network, lone = (frozen(make(norm=norm), BACKENDS[-1]) for _ in range(2))
+    assert network._has_programs
+    lone._has_programs = False
+    # Long enough for every table to be moved, with sentences that leave on the way.
+    config = DecodingConfig(beam=3, minimum_length=int8_network.FIRST_STEPS + 3, extra_length=60, alternatives=3)
+    found = search(network, pad_rows(SOURCES), config, lists=lists)
+    assert found == search(lone, pad_rows(SOURCES), config, lists=lists)
+    assert len({len(own[0].tokens) for own in found}) > 1
+
+
+def test_batches_that_are_searched_side_by_side_do_not_mix() -> None:
+    network, config = frozen(make(), BACKENDS[-1]), DecodingConfig(beam=3, extra_length=30)
+    alone = [search(network, pad_rows([source]), config) for source in SOURCES]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            assert list(pool.map(lambda source: search(network, pad_rows([source]), config), SOURCES)) == alone
+
+
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_beams_that_are_reordered_and_sentences_that_leave_take_their_past_along(backend: Backend) -> None:
     network = frozen(make(), backend)
@@ -152,8 +179,22 @@ def test_beams_that_are_reordered_and_sentences_that_leave_take_their_past_along
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_beams_that_change_places_while_all_sentences_stay_take_their_past_along(backend: Backend) -> None:
+    network, both = frozen(make(), backend), torch.arange(2)
+    state = network.start(pad_rows(SOURCES[:2]))
+    network.step(state, torch.full((2, 1), 2))
+    state = network.select(state, both, torch.zeros(2, 2, dtype=torch.int64))
+    network.step(state, torch.tensor([[10, 20], [30, 40]]))
+    state = network.select(state, both, torch.tensor([[1, 0], [1, 1]]))
+    found_BWV = network.step(state, torch.tensor([[50, 60], [70, 71]]))
+    for place, (sentence, path) in enumerate([(0, [2, 20, 50]), (0, [2, 10, 60]), (1, [2, 40, 70]), (1, [2, 40, 71])]):
+        alone_TV = forced(network, pad_rows([SOURCES[sentence]]), torch.tensor([path]))[0]
+        torch.testing.assert_close(found_BWV.flatten(end_dim=1)[place], alone_TV[-1], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_what_no_beam_looks_back_at_is_left_behind(backend: Backend) -> None:
-    network, beams, steps = frozen(make(), backend), 4, 60
+    network, beams, steps = frozen(make(), backend), 4, 200
     state = network.start(pad_rows(SOURCES[:1]))
     network.step(state, torch.full((1, 1), 2))
     for step in range(steps):  # all continue the last beam, so that they share all of their past

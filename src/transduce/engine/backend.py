@@ -6,14 +6,14 @@ Their products are equal bit for bit; what stands between the products is equal 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
 from transduce import machine_code
 from transduce.compute import processor_flags
-from transduce.engine import fused_kernels, plain_kernels
+from transduce.engine import plain_kernels
+from transduce.engine.fused_kernels import FusedKernels
 from transduce.engine.products import FULL, Product, weight_limit
 from transduce.engine.vnni_products import VnniProduct
 
@@ -41,7 +41,7 @@ class Backend:
     """Products, what stands between them, and the largest weight with which the products are exact."""
 
     name: str
-    kernels: ModuleType
+    kernels: Any
     product: Callable[..., AnyProduct]
     limit: int
 
@@ -57,7 +57,7 @@ def fused_backend() -> Backend | None:
     # Asked for an instruction that the processor lacks, the compiler would end the process: ask the processor first.
     if "avx512_vnni" not in processor_flags() or not machine_code.can_be_made():
         return None
-    return Backend("numba", fused_kernels, VnniProduct, FULL)
+    return Backend("numba", FusedKernels(), VnniProduct, FULL)
 
 
 @cache

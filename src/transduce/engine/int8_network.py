@@ -4,6 +4,8 @@ It is the network of section 3, one position at a time, and satisfies what the s
 
 - Sources are not padded: the tokens of a batch stand in one list, and each looks at its own sentence's alone.
 - q, k and v come from one product; what the decoder needs of the source is computed once and shared by its beams.
+- Where the kernels are ours, a position is one call: what it does is noted once as a program and run again, until a
+  sentence leaves or a table moves.
 - Keys and values, in bf16, stay where they were written. A beam that continues another takes over the list of places
   (`slots`) in which its past lies, so nothing is copied when the search reorders its beams or a sentence leaves. When
   their tables are full, what no beam looks back at is left behind: beams of a sentence share most of their past.
@@ -15,18 +17,24 @@ the same ones, and where the kernels are ours they lie there once, packed for th
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transduce.engine.backend import AnyProduct, Backend, fastest_backend
+from transduce.engine.calls import Program
+from transduce.engine.fused_kernels import FusedKernels
+from transduce.engine.int8_state import Int8State, Rows
+from transduce.engine.vnni_products import GROUP
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
 
 ENCODED_AT_ONCE = 1024  # tokens; more would be no faster, and what is between two products would leave the caches
 FIRST_STEPS = 24  # positions for whose places there is room at first; it doubles when it is full
 NEXT_STEPS = 8  # positions for whose keys and values there is room, before those that no beam looks at are left behind
+FEW_PLACES = 256  # for as many keys and values there is always room: a sentence alone then seldom needs more
 
 
 def obstacle(config: ModelConfig) -> str | None:
@@ -66,49 +74,6 @@ class _Cross:
     norm: _Norm
 
 
-@dataclass
-class _Rows:
-    """Room for what is computed of R rows: x, and the quantised inputs of the next product."""
-
-    x: Tensor
-    model: Tensor  # R x D
-    heads: Tensor  # R x A
-    inner: Tensor  # R x F
-    scale: Tensor
-
-    @classmethod
-    def make(cls, rows: int, config: ModelConfig) -> "_Rows":
-        widths = (config.d_model, config.heads * config.query_width, config.d_ff)
-        model, heads, inner = (torch.empty(rows, width, dtype=torch.uint8) for width in widths)
-        return cls(torch.empty(rows, config.d_model), model, heads, inner, torch.empty(rows))
-
-
-@dataclass(frozen=True)
-class _List:
-    """The output layer of one sentence: the rows of its shortlist, and where that is padded."""
-
-    output: AnyProduct
-    is_padding_L: Tensor
-
-
-@dataclass
-class Int8State:
-    """B sentences with W beams each: where the past of each of the R rows lies, and its source."""
-
-    cross: list[tuple[Tensor, Tensor]]
-    starts_B: Tensor
-    lengths_B: Tensor
-    beams: int = 1
-    length: int = 0
-    past: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    used: int = 0
-    slots_RK: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.int64))
-    rows: _Rows | None = None
-    starts_R: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
-    lengths_R: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
-    lists: list[_List] | None = None
-
-
 class Int8Network:
     """The network, ready to be searched."""
 
@@ -121,6 +86,9 @@ class Int8Network:
         self.config = config
         self.backend, self.kernels = backend, backend.kernels
         self._is_pre = config.norm == "pre"
+        widths = (config.d_model, config.heads * config.query_width, config.d_ff)
+        # An odd width is padded by torch before a product, which a program cannot do.
+        self._has_programs = isinstance(self.kernels, FusedKernels) and not any(width % GROUP for width in widths)
         self._read_embeddings(parameters)
         self._encoder = [self._layer(parameters, f"encoder.layers.{n}") for n in range(config.encoder_depth)]
         self._decoder = [self._layer(parameters, f"decoder.layers.{n}") for n in range(config.decoder_depth)]
@@ -153,89 +121,107 @@ class Int8Network:
         is_token = source_BS != 0
         starts_B = lengths_B.cumsum(dim=0) - lengths_B
         tokens_N, places_N = source_BS[is_token], is_token.nonzero()[:, 1].contiguous()
-        rows = _Rows.make(len(tokens_N), self.config)
-        k = self.kernels
-        k.embed(tokens_N, *self._source, self._table(0, int(lengths_B.max())), places_N, rows.x)
+        rows = Rows.make(len(tokens_N), self.config)
+        k, longest = self.kernels, int(lengths_B.max())
+        k.embed(tokens_N, *self._source, self._table(0, longest), places_N, rows.x)
+        places = torch.arange(longest)
         starts_N, lengths_N = starts_B.repeat_interleave(lengths_B), lengths_B.repeat_interleave(lengths_B)
         heads, mixed = self.config.heads, rows.heads
         keys, values = torch.empty(2, *mixed.shape, dtype=torch.bfloat16)
-        self._enter(rows, self._encoder[0].own_norm)
+        self._enter(k, rows, self._encoder[0].own_norm)
         for layer, next_norm in _with_next(self._encoder, self._final[0] if self._is_pre else None):
-            raw, offset = layer.qkv(rows.model), layer.qkv.offset
-            k.encoder_attend(raw, rows.scale, offset, keys, values, starts_N, lengths_N, heads, mixed, rows.scale)
-            self._leave(rows, layer.own_output, layer.own_norm, rows.heads, layer.feed_norm)
-            self._feed(rows, layer, next_norm)
+            raw, scale, offset = k.multiply(layer.qkv, rows.model), rows.scale, layer.qkv.offset
+            k.encoder_attend(raw, scale, offset, keys, values, starts_N, lengths_N, places, heads, mixed, scale)
+            self._leave(k, rows, layer.own_output, layer.own_norm, rows.heads, layer.feed_norm)
+            self._feed(k, rows, layer, next_norm)
         for layer_cross, tables in zip(self._cross, cross, strict=True):
             memory = layer_cross.memory
-            k.rescale(memory(rows.model), rows.scale, memory.offset, tables[0], tables[1])
+            k.rescale(k.multiply(memory, rows.model), rows.scale, memory.offset, tables[0], tables[1])
 
     def step(self, state: Int8State, tokens_BW: Tensor) -> Tensor:
         """Decode one position more of every beam."""
         rows = self._make_room(state, tokens_BW.numel())
-        k, heads = self.kernels, self.config.heads
-        place_R = torch.full((tokens_BW.numel(),), state.length)
-        tokens_R = tokens_BW.reshape(-1).contiguous()
-        k.embed(tokens_R, *self._target, self._table(1, state.length + 1), place_R, rows.x)
-        self._enter(rows, self._decoder[0].own_norm)
+        rows.tokens.copy_(tokens_BW.reshape(-1))
+        rows.positions.fill_(state.length)
         state.length += 1
-        scale, mixed = rows.scale, rows.heads
+        state.where.numpy()[:] = state.used, state.length
+        if not self._has_programs:
+            self._decode(self.kernels, state, rows)
+        else:
+            if state.program is None:
+                state.program = Program()
+                self._decode(FusedKernels(state.program), state, rows)
+            state.program.run()
+        state.used += len(rows.x)
+        return state.logits_RV.view(*tokens_BW.shape, -1)
+
+    def _decode(self, k: Any, state: Int8State, rows: Rows) -> None:  # noqa: ANN401 - a module or an object
+        """Compute log-probabilities of the rows' next tokens, or note in a program how."""
+        heads, scale, mixed = self.config.heads, rows.scale, rows.heads
+        k.embed(rows.tokens, *self._target, self._positions[1], rows.positions, rows.x)
+        self._enter(k, rows, self._decoder[0].own_norm)
         layers = _with_next(self._decoder, self._final[1] if self._is_pre else None)
         for number, (layer, next_norm) in enumerate(layers):
-            (keys, values), cross, used = state.past[number], self._cross[number], state.used
-            raw, offset = layer.qkv(rows.model), layer.qkv.offset
-            k.self_attend(raw, scale, offset, keys, values, used, state.slots_RK, state.length, heads, mixed, scale)
-            self._leave(rows, layer.own_output, layer.own_norm, rows.heads, cross.norm)
-            raw, offset = cross.query(rows.model), cross.query.offset
+            (keys, values), cross, slots = state.past[number], self._cross[number], state.slots_RK
+            raw, offset = k.multiply(layer.qkv, rows.model), layer.qkv.offset
+            k.self_attend(raw, scale, offset, keys, values, state.where, slots, heads, mixed, scale)
+            self._leave(k, rows, layer.own_output, layer.own_norm, rows.heads, cross.norm)
+            raw, offset = k.multiply(cross.query, rows.model), cross.query.offset
             (keys, values), starts, lengths = state.cross[number], state.starts_R, state.lengths_R
-            k.cross_attend(raw, scale, offset, keys, values, starts, lengths, heads, mixed, scale)
-            self._leave(rows, cross.output, cross.norm, rows.heads, layer.feed_norm)
-            self._feed(rows, layer, next_norm)
-        state.used += len(scale)
-        logits_RV = self._logits(state, rows.model)
-        k.log_softmax(logits_RV, scale)
-        return logits_RV.view(*tokens_BW.shape, -1)
+            k.cross_attend(raw, scale, offset, keys, values, starts, lengths, state.places, heads, mixed, scale)
+            self._leave(k, rows, cross.output, cross.norm, rows.heads, layer.feed_norm)
+            self._feed(k, rows, layer, next_norm)
+        if state.outputs is None:
+            k.multiply(self._output, rows.model, state.logits_RV)
+        else:
+            count = len(rows.x) // len(state.outputs)
+            for output, own, logits in zip(
+                state.outputs, rows.model.split(count), state.logits_RV.split(count), strict=True
+            ):
+                k.multiply(output, own, logits)
+            k.hide(state.logits_RV, state.is_padding_BL)
+        k.log_softmax(state.logits_RV, scale)
 
     def restrict(self, state: Int8State, lists_BL: Tensor, is_padding_BL: Tensor) -> None:
         """Give each sentence an output layer of its own, of the rows of its list."""
-        state.lists = [
-            _List(self._output.among(own_L), is_padding_L)
-            for own_L, is_padding_L in zip(lists_BL, is_padding_BL, strict=True)
-        ]
-
-    def _logits(self, state: Int8State, rows: Tensor) -> Tensor:
-        """Return the last product, of all rows or, under a shortlist, of each sentence's own."""
-        if state.lists is None:
-            return self._output(rows)
-        own_rows = rows.split(len(rows) // len(state.lists))
-        logits_RL = torch.cat([own.output(few) for own, few in zip(state.lists, own_rows, strict=True)])
-        is_padding_BL = torch.stack([own.is_padding_L for own in state.lists])
-        by_sentence = logits_RL.view(len(state.lists), -1, logits_RL.size(1))
-        by_sentence.masked_fill_(is_padding_BL[:, None], -math.inf)
-        return logits_RL
+        state.outputs, state.is_padding_BL = [self._output.among(own_L) for own_L in lists_BL], is_padding_BL
+        state.rows = None
 
     def select(self, state: Int8State, sentences: Tensor, beams_BW: Tensor) -> Int8State:
         """Let each row take over the past of the row that it continues."""
         rows_R = (sentences[:, None] * state.beams + beams_BW).reshape(-1)
+        is_reordered = beams_BW.size(1) == state.beams and torch.equal(sentences, torch.arange(len(state.starts_B)))
+        if is_reordered:  # then all tables stay where they are
+            state.slots_RK.copy_(state.slots_RK[rows_R])
+            return state
         state.slots_RK = state.slots_RK[rows_R]
         state.starts_B, state.lengths_B = state.starts_B[sentences], state.lengths_B[sentences]
-        if state.lists is not None:
-            state.lists = [state.lists[sentence] for sentence in sentences.tolist()]
+        if state.outputs is not None:
+            state.outputs = [state.outputs[sentence] for sentence in sentences.tolist()]
+            state.is_padding_BL = state.is_padding_BL[sentences]
         state.beams = beams_BW.size(1)
         state.rows = None
         return state
 
-    def _make_room(self, state: Int8State, count: int) -> _Rows:
+    def _make_room(self, state: Int8State, count: int) -> Rows:
         """Return room for the next position of `count` rows, and note where their keys will lie."""
         if state.rows is None or len(state.rows.x) != count:
-            state.rows = _Rows.make(count, self.config)
+            state.rows, state.program = Rows.make(count, self.config), None
             state.starts_R = state.starts_B.repeat_interleave(state.beams)
             state.lengths_R = state.lengths_B.repeat_interleave(state.beams)
+            state.places = torch.arange(int(state.lengths_B.max()))
+            width = self.config.vocabulary_size if state.outputs is None else state.is_padding_BL.size(1)
+            state.logits_RV = torch.empty(count, width)
         if len(state.slots_RK) != count:
-            state.slots_RK = torch.zeros(count, FIRST_STEPS, dtype=torch.int64)
+            state.slots_RK, state.program = torch.zeros(count, FIRST_STEPS, dtype=torch.int64), None
         if state.length == state.slots_RK.size(1):
-            state.slots_RK = torch.cat([state.slots_RK, torch.zeros_like(state.slots_RK)], dim=1)
+            state.slots_RK, state.program = torch.cat([state.slots_RK, torch.zeros_like(state.slots_RK)], dim=1), None
         if state.used + count > (len(state.past[0][0]) if state.past else 0):
             self._make_room_for_past(state, count)
+            state.program = None
+        if len(self._positions[1]) <= state.length:
+            self._table(1, state.length + 1)
+            state.program = None
         state.slots_RK[:, state.length] = torch.arange(state.used, state.used + count)
         return state.rows
 
@@ -244,7 +230,7 @@ class Int8Network:
         past_RK = state.slots_RK[:, : state.length]
         kept, where = past_RK.unique(return_inverse=True)
         past_RK.copy_(where)
-        room = len(kept) + max(len(kept), NEXT_STEPS * count)
+        room = len(kept) + max(len(kept), NEXT_STEPS * count, FEW_PLACES)
         width = self.config.heads * self.config.query_width
         state.past = state.past or [(torch.empty(0, width, dtype=torch.bfloat16),) * 2] * len(self._decoder)
         for layer, tables in enumerate(state.past):  # one after the other, so that never all are held twice
@@ -254,17 +240,25 @@ class Int8Network:
             state.past[layer] = (keys, values)
         state.used = len(kept)
 
-    def _enter(self, rows: _Rows, norm: _Norm) -> None:
+    def _enter(self, k: Any, rows: Rows, norm: _Norm) -> None:  # noqa: ANN401
         if self._is_pre:
-            self.kernels.normalize(rows.x, norm.gain, norm.bias, rows.model, rows.scale)
+            k.normalize(rows.x, norm.gain, norm.bias, rows.model, rows.scale)
         else:
-            self.kernels.quantize(rows.x, rows.model, rows.scale)
+            k.quantize(rows.x, rows.model, rows.scale)
 
-    def _leave(self, rows: _Rows, product: AnyProduct, own: _Norm, inputs: Tensor, following: _Norm) -> None:
+    def _leave(
+        self,
+        k: Any,  # noqa: ANN401
+        rows: Rows,
+        product: AnyProduct,
+        own: _Norm,
+        inputs: Tensor,
+        following: _Norm,
+    ) -> None:
         """Add a sub-layer's output; with pre-norm the next sub-layer's norm follows, with post-norm its own."""
         norm = following if self._is_pre else own
-        self.kernels.add_and_normalize(
-            product(inputs),
+        k.add_and_normalize(
+            k.multiply(product, inputs),
             rows.scale,
             product.offset,
             rows.x,
@@ -275,11 +269,11 @@ class Int8Network:
             rows.scale,
         )
 
-    def _feed(self, rows: _Rows, layer: _Layer, following: _Norm) -> None:
-        raw, inner = layer.inner(rows.model), rows.inner
+    def _feed(self, k: Any, rows: Rows, layer: _Layer, following: _Norm) -> None:  # noqa: ANN401
+        raw, inner = k.multiply(layer.inner, rows.model), rows.inner
         is_gelu = self.config.activation == "gelu"
-        self.kernels.activate(raw, rows.scale, layer.inner.offset, is_gelu, inner, rows.scale)
-        self._leave(rows, layer.outer, layer.feed_norm, rows.inner, following)
+        k.activate(raw, rows.scale, layer.inner.offset, is_gelu, inner, rows.scale)
+        self._leave(k, rows, layer.outer, layer.feed_norm, rows.inner, following)
 
     def _read_embeddings(self, parameters: Mapping[str, Tensor]) -> None:
         source = parameters["embeddings.source_VD"]

@@ -16,13 +16,15 @@ import math
 import numpy as np
 from numba import carray, types  # type: ignore[attr-defined]
 
+from transduce.engine.calls import MOST_ARGUMENTS
+from transduce.engine.trampoline import call_at
 from transduce.engine.vnni_products import GROUP, LANES, ROWS, TILE
 from transduce.engine.vnni_tile import TILES
 from transduce.kernel_arithmetic import HALF, ONE, SIZE, ZERO, Entries, bits_of_float, exp, float_of_bits, inlined
 
 LARGEST, SMALLEST_SCALE = np.float32(127.0), np.float32(1e-30)
 MIDDLE = np.float32(128.5)  # the zero point, and a half so that cutting off rounds
-LOWEST = np.float32(-3e38)
+LOWEST, INFINITY = np.float32(-3e38), np.float32(np.inf)
 INV_SQRT_2 = np.float32(math.sqrt(0.5))
 EPSILON = np.float32(1e-6)
 WITHOUT_SIGN, LEAST = np.int32(0x7FFFFFFF), np.int32(-0x80000000)
@@ -219,9 +221,10 @@ def _attend_row(query, keys, values, slots, count, heads, weights, mixed):
         _attend_heads(query, keys, values, slots, count, heads, query.size // heads, weights, mixed)
 
 
-@entry(F32, F32, F32, U16, U16, SIZE, I64, SIZE, SIZE, SIZE, U8, F32, F32, SIZE, SIZE)
-def self_attend(raw, scale, offset, keys, values, first_slot, slots, capacity, count, heads, q, s, room, rows, width):
-    """Store each row's key and value at `first_slot` + row, then attend over what `slots` names of each row."""
+@entry(F32, F32, F32, U16, U16, I64, I64, SIZE, SIZE, U8, F32, F32, SIZE, SIZE)
+def self_attend(raw, scale, offset, keys, values, where, slots, capacity, heads, q, s, room, rows, width):
+    """Store each row's key and value at `first_slot` + row, then attend over `count` that `slots` names of it."""
+    first_slot, count = carray(where, 2)
     raw_, scale_, offset_ = carray(raw, (rows, 3 * width)), carray(scale, rows), carray(offset, 3 * width)
     q_, s_, slots_ = carray(q, (rows, width)), carray(s, rows), carray(slots, (rows, capacity))
     keys_, values_ = carray(keys, (first_slot + rows, width)), carray(values, (first_slot + rows, width))
@@ -264,6 +267,17 @@ def store(raw, scale, offset, keys, values, rows, width):
         new, factor = raw_[r], scale_[r]
         _rescale(new[width : 2 * width], factor, offset_[width : 2 * width], keys_[r])
         _rescale(new[2 * width :], factor, offset_[2 * width :], values_[r])
+
+
+@entry(F32, U8, SIZE, SIZE, SIZE)
+def hide(raw, is_hidden, sentences, beams, width):
+    """Write -inf over what is hidden of a sentence's list, for each of its beams."""
+    raw_, hidden = carray(raw, (sentences, beams, width)), carray(is_hidden, (sentences, width))
+    for n in range(sentences):
+        for b in range(beams):
+            for i in range(width):
+                if hidden[n, i] != 0:
+                    raw_[n, b, i] = -INFINITY
 
 
 @entry(F32, F32, SIZE, SIZE)
@@ -316,3 +330,10 @@ def multiply(rows, packed, shift, scale, out, room, count, outputs, inputs):
                     for j in range(outputs - n):
                         out_[(r + i) * outputs + n + j] = spare[i * TILE + j]
             r += taken
+
+
+@entry(I64, SIZE)
+def run(calls, count):
+    """Make the calls that `calls.py` noted, one after the other."""
+    for n in range(count):
+        call_at(calls, n * (MOST_ARGUMENTS + 1))

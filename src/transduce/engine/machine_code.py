@@ -7,6 +7,6 @@ from transduce.machine_code import MachineCode
 CODE = MachineCode(
     Path(__file__).parent / "kernel_sources.py",
     module="transduce.engine.kernel_sources",
-    also=("vnni_tile.py", "vnni_products.py"),
+    also=("vnni_tile.py", "vnni_products.py", "calls.py", "trampoline.py"),
 )
 entry = CODE.entry

@@ -4,11 +4,19 @@ Used where numba is not installed. It takes the same arrays and does the same, t
 times the time.
 """
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from transduce.engine.products import Product
 from transduce.model.layers import LAYER_NORM_EPSILON
+
+
+def multiply(product: Product, rows: Tensor, out: Tensor | None = None) -> Tensor:
+    """Return the product of quantised rows, without their scales and the offset."""
+    return product(rows) if out is None else out.copy_(product(rows))
 
 
 def embed(tokens: Tensor, table: Tensor, scales: Tensor, positions: Tensor, position_of_row: Tensor, x: Tensor) -> None:
@@ -64,14 +72,14 @@ def self_attend(
     offset: Tensor,
     keys: Tensor,
     values: Tensor,
-    first_slot: int,
+    where: Tensor,
     slots: Tensor,
-    count: int,
     heads: int,
     q: Tensor,
     s: Tensor,
 ) -> None:
-    """Store each row's key and value at `first_slot` + row, then attend over what `slots` names of each row."""
+    """Store each row's key and value at where[0] + row, then attend over the where[1] that `slots` names of it."""
+    first_slot, count = where.tolist()
     query, key, value = _product(raw, scale, offset).split(keys.shape[1], dim=1)
     stored = slice(first_slot, first_slot + len(raw))
     keys[stored] = key.bfloat16()
@@ -87,16 +95,17 @@ def cross_attend(
     values: Tensor,
     starts: Tensor,
     lengths: Tensor,
+    places: Tensor,
     heads: int,
     q: Tensor,
     s: Tensor,
 ) -> None:
-    """Attend over the tokens of each row's own source sentence, which lie side by side."""
+    """Attend over the tokens of each row's own source sentence, which lie side by side; `places` counts from 0."""
     query = _product(raw, scale, offset)
     mixed = torch.empty_like(query)
     for length in lengths.unique().tolist():  # without padding, so that a longer neighbour changes no sum
         rows = (lengths == length).nonzero()[:, 0]
-        slots = starts[rows, None] + torch.arange(length)
+        slots = starts[rows, None] + places[:length]
         mixed[rows] = _attend(query[rows], keys, values, slots, heads)
     _quantize(mixed, q, s)
 
@@ -109,6 +118,7 @@ def encoder_attend(
     values: Tensor,
     starts: Tensor,
     lengths: Tensor,
+    places: Tensor,
     heads: int,
     q: Tensor,
     s: Tensor,
@@ -116,7 +126,12 @@ def encoder_attend(
     """Store all rows' keys and values, then attend over the tokens of each row's own sentence."""
     width = keys.shape[1]
     rescale(raw[:, width:], scale, offset[width:], keys, values)
-    cross_attend(raw[:, :width], scale, offset[:width], keys, values, starts, lengths, heads, q, s)
+    cross_attend(raw[:, :width], scale, offset[:width], keys, values, starts, lengths, places, heads, q, s)
+
+
+def hide(raw: Tensor, is_hidden_BL: Tensor) -> None:
+    """Write -inf over what is hidden of each sentence's list, in all its rows."""
+    raw.view(len(is_hidden_BL), -1, raw.size(1)).masked_fill_(is_hidden_BL[:, None], -math.inf)
 
 
 def log_softmax(raw: Tensor, scale: Tensor) -> None:

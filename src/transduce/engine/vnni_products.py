@@ -21,6 +21,7 @@ from transduce.engine.products import FULL, ZERO_POINT, quantize_weight
 
 LANES, GROUP, BLOCKS, ROWS = 16, 4, 4, 6
 TILE = LANES * BLOCKS  # outputs of a tile
+ROOM = ROWS * TILE
 
 
 class VnniProduct:
@@ -30,10 +31,10 @@ class VnniProduct:
         self, weight: Tensor, bias: Tensor | None = None, *, limit: int = FULL, is_embedding: bool = False
     ) -> None:
         quantized, scale = quantize_weight(weight, limit=limit)
-        self._outputs, self._inputs = outputs, _ = quantized.shape
-        padded, inputs = -(-outputs // TILE) * TILE, -(-self._inputs // GROUP) * GROUP
+        self.outputs, self.inputs = outputs, _ = quantized.shape
+        padded, inputs = -(-outputs // TILE) * TILE, -(-self.inputs // GROUP) * GROUP
         full = torch.zeros(padded, inputs, dtype=torch.int8)
-        full[:outputs, : self._inputs] = quantized
+        full[:outputs, : self.inputs] = quantized
         packed = full.view(padded // TILE, TILE, inputs // GROUP, GROUP).transpose(1, 2)
         shift = full.sum(dim=1, dtype=torch.int32) * ZERO_POINT
         self._keep(packed.contiguous(), shift, torch.nn.functional.pad(scale, (0, padded - outputs)))
@@ -48,7 +49,7 @@ class VnniProduct:
         """Return the product with the named rows alone, a multiple of TILE of them."""
         assert len(outputs) % TILE == 0, "a list fills its tiles"
         few = copy(self)
-        few.table, few.offset, few._outputs = None, self.offset[outputs], len(outputs)
+        few.table, few.offset, few.outputs = None, self.offset[outputs], len(outputs)
         groups = self._packed.size(1)
         # Four weights of a row lie side by side: they move as one number. packed[n / 64, k / 4, n % 64]
         words = self._packed.view(torch.int32).view(-1)
@@ -60,13 +61,13 @@ class VnniProduct:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the product, float32, still without the rows' scales and the offset."""
-        if self._inputs % GROUP:
-            rows = torch.nn.functional.pad(rows, (0, GROUP - self._inputs % GROUP))
-        count, inputs = rows.shape
-        out = torch.empty(count, self._outputs)
-        # A last tile that is wider than what is left of the outputs needs a place of its own.
-        room = torch.empty(ROWS * TILE) if self._outputs % TILE else out
-        entry("multiply", 9)(
-            rows.data_ptr(), *self._weights, out.data_ptr(), room.data_ptr(), count, self._outputs, inputs
-        )
+        if self.inputs % GROUP:
+            rows = torch.nn.functional.pad(rows, (0, GROUP - self.inputs % GROUP))
+        out, room = torch.empty(len(rows), self.outputs), torch.empty(ROOM)
+        entry("multiply", 9)(*self.operands(rows, out, room=room))
         return out
+
+    def operands(self, rows: Tensor, out: Tensor, *, room: Tensor) -> tuple[int, ...]:
+        """Return what the kernel takes; a last tile that is wider than what is left of the outputs needs the room."""
+        operands = (rows.data_ptr(), *self._weights, out.data_ptr(), room.data_ptr())
+        return (*operands, rows.size(0), self.outputs, rows.size(1))
