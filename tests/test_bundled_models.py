@@ -24,6 +24,7 @@ def test_it_is_whole_and_small_and_knows_its_languages(name: str) -> None:
     assert sum(path.stat().st_size for path in model.folder.iterdir()) <= LARGEST
     assert f"{model.description.languages.source}-{model.description.languages.target}" == name
     assert model.training_hashes() is not None
+    assert model.shortlist() is not None
 
 
 @each
@@ -43,5 +44,7 @@ def test_card_and_readme_name_those_who_wrote_the_text(name: str) -> None:
     ],
 )
 def test_it_translates_everyday_sentences(english: str, german: set[str]) -> None:
-    translation = transduce.load("en-de", threads=1).translate(english).text
-    assert german & set(translation.lower().rstrip("?.").split())
+    translator = transduce.load("en-de", threads=1)
+    for shortlist in (False, True):
+        translation = translator.translate(english, shortlist=shortlist).text
+        assert german & set(translation.lower().rstrip("?.").split())
