@@ -22,6 +22,8 @@ def launched(corpus: Path, output: Path, log: Path) -> "subprocess.Popen[bytes]"
     launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
     restarts = ("--max-restarts=1000", "--monitor-interval=0.1")
     own = small_run.command(corpus, output)[1:]  # all but the interpreter: -m transduce train …
+    # Struck while they meet, ranks may wait for each other in vain: they give up, and torchrun begins anew.
+    own = [*own, "--set=training.rank_timeout=60s"]
     with log.open("wb") as file:
         return subprocess.Popen([*launcher, *restarts, *own], env=small_run.environment(), stdout=file, stderr=file)
 
