@@ -6,6 +6,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from safetensors.numpy import load_file
 
 pytestmark = pytest.mark.slow
 
@@ -94,3 +95,28 @@ def test_an_experiment_file_is_written_edited_and_run(run: Run, tmp_path: Path) 
     (tmp_path / "mine.toml").write_text(text.replace("d_ff = 256", "d_ff = 64"), encoding="utf-8")
     run("train", "mine.toml", "--set", "training.steps=2", "--threads=1")
     assert (tmp_path / "runs/mine/model/weights.safetensors").exists()
+
+
+def test_a_shortlist_that_training_learns_is_what_translation_uses(run: Run, tmp_path: Path) -> None:
+    run("demo", "--write-corpus", "corpus", "--pairs", "300")
+    begin = ("train", "--train", "corpus/train.tsv", "--from", "en", "--to", "de", "--output")
+    unlearned = run(*begin, "runs/x", *QUICK, "--set=decoding.shortlist=true", exit_code=2)
+    assert "Set training.shortlist = 50, or leave out decoding.shortlist." in " ".join(unlearned.stderr.split())
+    run(*begin, "runs/d", *QUICK)
+    assert not (tmp_path / "runs/d/model/shortlist.safetensors").exists()
+    without = run("translate", "runs/d", "--text", "The dog sleeps.", "--shortlist", exit_code=2)
+    assert "holds no shortlist. Train with training.shortlist = 50" in " ".join(without.stderr.split())
+
+    # It alters no weight, so a run may learn it later.
+    run("train", "--output", "runs/d", "--set=training.steps=40", "--set=training.shortlist=12")
+    lists = load_file(tmp_path / "runs/d/model/shortlist.safetensors")
+    assert lists["common"].shape == (12,)
+    assert lists["candidates"].shape == (800, 12)
+    run("average", "runs/d", "--last", "2")
+    run("export", "runs/d", "small", "--format", "transduce", "--weights", "int8")
+    for model in ("runs/d", "small"):
+        found = run("translate", model, "--text", "The dog sleeps.", "--shortlist", "--json", "--threads=1")
+        assert json.loads(found.stdout)["text"]
+    arguments = ("evaluate", "small", "corpus/test.tsv", "--threads=1", "--precision=int8")
+    assert "int8, shortlist, 1 thread" in run(*arguments, "--shortlist").stdout
+    assert json.loads(run(*arguments, "--no-shortlist", "--json").stdout)["shortlist"] is False

@@ -83,7 +83,7 @@ class _Block:
 
     def keys(self, vocabulary_size: int) -> Ids:
         """Return source * V + target of every two tokens of a pair, all those of one target token side by side."""
-        widths = np.repeat(self.source_lengths, self.target_lengths)  # of each target token, its sources
+        widths = self.widths()
         first_sources = np.repeat(np.cumsum(self.source_lengths) - self.source_lengths, self.target_lengths)
         places = np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths, widths)
         sources = self.sources[np.repeat(first_sources, widths) + places]

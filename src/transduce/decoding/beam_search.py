@@ -114,10 +114,10 @@ class _Search:
         if not bool(is_ended_BC.any()):
             self.alive = candidates.first(self.beam)
             return best.beams_BC[:, : self.beam]
-        counts_BC = is_ended_BC.clone()
+        is_left_out_BC = ~is_ended_BC
         if self.request.stops_when_full:
-            counts_BC[:, self.beam :] = False
-        self._finish(candidates.without(~counts_BC))
+            is_left_out_BC[:, self.beam :] = True  # such an end does not count
+        self._finish(candidates.without(is_left_out_BC))
         order_BW = is_ended_BC.sort(dim=1, stable=True).indices[:, : self.beam]  # those that go on, best first
         self.alive = candidates.without(is_ended_BC).at(order_BW)
         return best.beams_BC.gather(1, order_BW)

@@ -45,6 +45,7 @@ class Shortlisted:
     def __init__(self, stepper: Stepwise[State], lists: Sequence[Sequence[int]]) -> None:
         self.stepper: Stepwise[Any] = stepper
         self.lists = lists
+        self._restrictable = stepper if isinstance(stepper, Restrictable) else None
 
     @property
     def longest_target(self) -> int | None:
@@ -55,14 +56,14 @@ class Shortlisted:
         """Start the model, and tell it the lists if it can make use of them."""
         lists_BL = padded_lists(self.lists).to(source_BS.device)
         inner = self.stepper.start(source_BS)
-        if isinstance(self.stepper, Restrictable):
-            self.stepper.restrict(inner, lists_BL, is_padding(lists_BL))
+        if self._restrictable is not None:
+            self._restrictable.restrict(inner, lists_BL, is_padding(lists_BL))
         return ShortlistedState(inner, lists_BL)
 
     def step(self, state: ShortlistedState, tokens_BW: Tensor) -> Tensor:
         """Return log p of each token of the lists, shape (B, W, L)."""
         log_probabilities = self.stepper.step(state.inner, state.lists_BL.gather(1, tokens_BW))
-        if isinstance(self.stepper, Restrictable):
+        if self._restrictable is not None:
             return log_probabilities
         places_BWL = state.lists_BL[:, None, :].expand(-1, tokens_BW.size(1), -1)
         listed_BWL = log_probabilities.gather(2, places_BWL)
@@ -74,8 +75,7 @@ class Shortlisted:
 
     def numbers(self, sentence: int, tokens: Sequence[int]) -> list[int]:
         """Return the numbers of tokens in the list of a sentence, which must hold them all."""
-        number_of = {token: number for number, token in enumerate(self.lists[sentence])}
-        return [number_of[token] for token in tokens]
+        return [self.lists[sentence].index(token) for token in tokens]
 
     def tokens(self, sentence: int, numbers: Sequence[int]) -> tuple[int, ...]:
         """Return the tokens of the list of a sentence that these are the numbers of."""
