@@ -30,6 +30,9 @@ from transduce.model_directory import read_description
 HERE = Path(__file__).parent
 PROTOCOLS = ("detokenised", "lowercased")
 
+BAR = r"\|"
+"""A bar that does not end a cell of a table."""
+
 
 def transduce(*arguments: str) -> str:
     """Run a command; its progress goes to the terminal, what it prints is returned."""
@@ -98,7 +101,9 @@ def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def as_markdown(result: dict[str, Any]) -> str:
     """Return the result as a page."""
     runs = "; ".join(
-        f"seed {run['seed']}, {run['minutes']:.0f} minutes of training" if "seed" in run else f"model {run['model']}"
+        f"seed {run['seed']}, {run['minutes']:.0f} minutes of training on {run['threads'] or 'all'} cores"
+        if "seed" in run
+        else f"model {run['model']}"
         for run in result["runs"]
     )
     lines = [
@@ -113,7 +118,7 @@ def as_markdown(result: dict[str, Any]) -> str:
         for protocol, metrics in protocols.items():
             lines += [
                 f"| {name} | {protocol} | {metric} | {found['mean']:.2f} "
-                f"| {found['lowest']:.2f} to {found['highest']:.2f} | `{found['signature']}` |"
+                f"| {found['lowest']:.2f} to {found['highest']:.2f} | `{found['signature'].replace('|', BAR)}` |"
                 for metric, found in metrics.items()
             ]
     return "\n".join([*lines, "", f"Made by `python benchmarks/quality.py {result['recipe']}`.", ""])
@@ -125,8 +130,13 @@ def trained_runs(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         output = options.runs / f"{options.recipe.stem}.seed{seed}"
         limits = ["--threads", options.threads] if options.threads else []
         train(options.recipe, output, data=options.data, seed=seed, more=limits)
-        training = read_description(output / "model").training
-        yield {"model": str(output), "seed": seed, "minutes": minutes_of(output), "training": training}
+        yield {
+            "model": str(output),
+            "seed": seed,
+            "threads": resolve_experiment(output / "experiment.toml").training.threads,
+            "minutes": minutes_of(output),
+            "training": read_description(output / "model").training,
+        }
 
 
 def main() -> None:
