@@ -102,6 +102,25 @@ def test_a_year(model: Path, tmp_path: Path, run_server: Callable[..., Any], mak
     assert "socket.connect" in (tmp_path / "connections").read_text(encoding="utf-8"), "the watch sees connections"
 
 
+@needs_signals
+def test_a_glossary_is_kept_to_and_read_again(
+    tmp_path: Path, run_server: Callable[..., Any], make_model: Callable[..., Path]
+) -> None:
+    model = make_model(tmp_path / "model", fondness_of_ending=9.0)
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("dog\tKatze\n", encoding="utf-8")
+    with run_server(tmp_path / "log", model, "--glossary", terms) as server, server.client() as client:
+        assert "Katze" in client.post("/translate", json=BODY).json()["translatedText"]
+        terms.write_text("dog\tHund\n", encoding="utf-8")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("child ready", count=2)
+        assert "Hund" in client.post("/translate", json=BODY).json()["translatedText"]
+        terms.write_text("dog\n", encoding="utf-8")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("reload refused")
+        assert "Hund" in client.post("/translate", json=BODY).json()["translatedText"], "what is wrong changes nothing"
+
+
 def look_at_options(client: httpx.Client) -> None:
     limit = client.post("/translate", json={**BODY, "q": ["a"] * 4}).json()
     assert limit == {"error": "Invalid request: request (4) exceeds text limit (3)"}, "the environment beats the file"

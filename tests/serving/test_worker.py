@@ -1,6 +1,7 @@
 """The child's side, run here: rounds, and that one poisonous item fails alone."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ import pytest
 
 from transduce.serving import worker
 from transduce.serving.frames import read_frame, write_frame
-from transduce.translator import Translator
+from transduce.translator import Glossary, Translator
+
+NO_TERMS = {"glossary": None, "terms": "enforced"}
+TASKS = worker.tasks_with(Glossary(()))
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +26,7 @@ def request_for(*items: object, task: str = "translate", **options: object) -> d
 
 def test_a_conversation(model: Path) -> None:
     inlet, outlet = io.BytesIO(), io.BytesIO()
-    write_frame(inlet, {"models": {"tiny": str(model)}, "threads": 1, "precision": "float32"})
+    write_frame(inlet, {"models": {"tiny": str(model)}, "threads": 1, "precision": "float32", **NO_TERMS})
     write_frame(inlet, {"round": 7, "model": "tiny", **request_for("the dog runs.", "a cat", beam=2)})
     inlet.seek(0)
     worker.serve(inlet, outlet)
@@ -39,13 +43,53 @@ def test_a_conversation(model: Path) -> None:
 
 def test_models_that_cannot_be_loaded_are_told(tmp_path: Path) -> None:
     inlet, outlet = io.BytesIO(), io.BytesIO()
-    write_frame(inlet, {"models": {"x": str(tmp_path / "none")}, "threads": 1, "precision": "float32"})
+    write_frame(inlet, {"models": {"x": str(tmp_path / "none")}, "threads": 1, "precision": "float32", **NO_TERMS})
     inlet.seek(0)
     worker.serve(inlet, outlet)
     outlet.seek(0)
     answer = read_frame(outlet)
     assert answer is not None
     assert "There is no model at" in answer["refused"]
+
+
+def test_terms_are_in_every_translation_and_are_for_one_pair_of_languages(
+    make_model: Callable[..., Path], tmp_path: Path
+) -> None:
+    model = make_model(tmp_path / "model", fondness_of_ending=9.0)
+    (tmp_path / "terms.tsv").write_text("dog\tKatze\n", encoding="utf-8")
+    glossary = Glossary((("dog", "Katze"),))
+    alone = Translator.load(model, threads=1)
+    assert "Katze" not in alone.translate("the dog").text
+    order = {"threads": 1, "precision": "float32", "glossary": str(tmp_path / "terms.tsv"), "terms": "enforced"}
+    inlet, outlet = io.BytesIO(), io.BytesIO()
+    write_frame(inlet, {**order, "models": {"tiny": str(model)}})
+    write_frame(inlet, {"round": 1, "model": "tiny", **request_for("the dog", "a cat")})
+    write_frame(inlet, {"round": 2, "model": "tiny", **request_for("the dog", sample=True)})
+    inlet.seek(0)
+    worker.serve(inlet, outlet)
+    outlet.seek(0)
+    _, answer, drawn = read_frame(outlet), read_frame(outlet), read_frame(outlet)
+    assert answer is not None
+    assert drawn is not None
+    texts = [own["value"]["alternatives"][0]["text"] for own in answer["results"]]
+    assert texts == [own.text for own in alone.translate(["the dog", "a cat"], glossary=glossary)]
+    assert "Katze" in texts[0]
+    assert "Terms are enforced by beam search, not in samples" in drawn["results"][0]["error"]
+
+    back = make_model(tmp_path / "back", source="de", target="en")
+    for models, terms, reason in (
+        ({"tiny": model, "back": back}, order["glossary"], "these models are of de-en and en-de"),
+        ({"tiny": model}, str(tmp_path / "none.tsv"), "none.tsv"),
+    ):
+        inlet, outlet = io.BytesIO(), io.BytesIO()
+        named = {name: str(folder) for name, folder in models.items()}
+        write_frame(inlet, {**order, "models": named, "glossary": terms})
+        inlet.seek(0)
+        worker.serve(inlet, outlet)
+        outlet.seek(0)
+        refused = read_frame(outlet)
+        assert refused is not None
+        assert reason in refused["refused"]
 
 
 def test_one_poisonous_item_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +101,7 @@ def test_one_poisonous_item_fails_alone(translator: Translator, monkeypatch: pyt
         return real(text)
 
     monkeypatch.setattr(translator.tokenizer, "encode", encode)
-    results = worker.compute_round(translator, request_for("the dog", "poison", "a cat", beam=1))
+    results = worker.compute_round(translator, request_for("the dog", "poison", "a cat", beam=1), tasks=TASKS)
     assert ["value" in result for result in results] == [True, False, True]
     assert results[1]["is_curable"] is False
     assert results[1]["error"].startswith("RuntimeError at test_worker.py:")
@@ -65,7 +109,7 @@ def test_one_poisonous_item_fails_alone(translator: Translator, monkeypatch: pyt
 
 
 def test_what_a_user_can_cure_is_said(translator: Translator) -> None:
-    results = worker.compute_round(translator, request_for("the dog", beam=1, alternatives=3))
+    results = worker.compute_round(translator, request_for("the dog", beam=1, alternatives=3), tasks=TASKS)
     assert results[0]["is_curable"] is True
     assert "3 alternatives were asked of a beam of 1" in results[0]["error"]
 

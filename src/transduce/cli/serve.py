@@ -33,6 +33,13 @@ def serve(
     precision: Annotated[
         Literal["auto", "int8", "bf16", "float32"] | None, typer.Option(help="What to compute in.  [default: auto]")
     ] = None,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Terms and their translations in two columns; read again on SIGHUP.")
+    ] = None,
+    terms: Annotated[
+        Literal["enforced", "preferred"] | None,
+        typer.Option(help="How far the glossary goes, as in translate.  [default: enforced]"),
+    ] = None,
     memory_limit: Annotated[
         int | None, typer.Option(help="Renew the model process once it takes more than this. [MB]")
     ] = None,

@@ -27,6 +27,14 @@ class ChildOrder:
     threads: int | None
     precision: str
     seconds_to_load: float
+    glossary: str | None = None
+    """A file of terms."""
+    terms: str = "enforced"
+
+    def as_message(self) -> dict[str, Any]:
+        """Return the child's first frame."""
+        own = {"models": self.models, "threads": self.threads, "precision": self.precision}
+        return {**own, "glossary": self.glossary, "terms": self.terms}
 
 
 class Child:
@@ -56,10 +64,7 @@ class Child:
         )
         child = cls(process, {})
         try:
-            message = await asyncio.wait_for(
-                child._ask({"models": order.models, "threads": order.threads, "precision": order.precision}),
-                order.seconds_to_load,
-            )
+            message = await asyncio.wait_for(child._ask(order.as_message()), order.seconds_to_load)
         except BaseException:
             await child.kill()
             raise

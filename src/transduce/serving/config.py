@@ -43,6 +43,10 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """Threads that the child computes with; all cores unless given."""
     precision: Literal["auto", "int8", "bf16", "float32"] = "auto"
     """What the child computes in; auto takes the fastest that the processor has."""
+    glossary: Path | None = None
+    """Terms and their translations, two columns in a .tsv, .csv or .jsonl file. Read again on SIGHUP."""
+    terms: Literal["enforced", "preferred"] = "enforced"
+    """Search among translations with the glossary's terms only, or take them where they come up."""
     memory_limit: PositiveInt | None = None
     """Once the child occupies more than this it is renewed: the next one takes over before it goes. [MB]"""
     load_seconds: PositiveFloat = 120.0

@@ -41,7 +41,9 @@ class TranslationBody(BaseModel):
 
     text: str
     alternatives: list[AlternativeBody]
-    missing: list[str] = Field(description="Placeholders of the source that the best output has lost.")
+    missing: list[str] = Field(
+        description="Placeholders, and terms of the server's glossary, that the best output has lost."
+    )
     surplus: list[str] = Field(description="Placeholders that the best output repeats more often than the source.")
     refusal: str = Field(description="Why the text was not translated; empty where it was.")
 

@@ -31,7 +31,14 @@ class Service:
         self.config = config
         self.keys = Keys(config.api_key_file)
         self.metrics = Metrics()
-        order = ChildOrder(named_models(config.models), config.threads, config.precision, config.load_seconds)
+        order = ChildOrder(
+            named_models(config.models),
+            config.threads,
+            config.precision,
+            config.load_seconds,
+            glossary=None if config.glossary is None else str(config.glossary),
+            terms=config.terms,
+        )
         self.dispatcher = Dispatcher(order, config, self.metrics)
         self.finished_files = FinishedFiles()
         self.is_stopping = False
@@ -48,7 +55,7 @@ class Service:
         await self.dispatcher.stop(seconds=self.config.stop_seconds)
 
     async def reload(self) -> None:
-        """Read keys and models again; what is wrong with either is logged, and the old stay in force."""
+        """Read keys, models and glossary again; what is wrong with them is logged, and the old stay in force."""
         try:
             self.keys.read_again()
             log("keys read again")

@@ -1,6 +1,7 @@
 """The child: loads the models and computes what it is asked, one round after the other, until its input closes.
 
-    {"models": {name: folder}, "threads": n, "precision": p}                   first; answered by {"ready": {...}}
+    {"models": {name: folder}, "threads": n, "precision": p, "glossary": file, "terms": mode}   first
+                                                                               answered by {"ready": {...}}
     {"round": n, "task": t, "model": name, "options": {...}, "items": [...]}   answered by {"round": n, "results": …}
 
 A result is {"value": …} or {"error": …, "is_curable": …}. Where a round of several items fails, its items are computed
@@ -12,16 +13,20 @@ import dataclasses
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from transduce.errors import TransduceError
+from transduce.errors import ConfigError, TransduceError
 from transduce.model.cost import parameter_count
 from transduce.model_directory import find_model
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
-from transduce.translator import Translation, Translator
+from transduce.translator import Glossary, Translation, Translator, read_glossary
+from transduce.translator.terminology import Mode
+
+Tasks = dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]]
 
 _TRIAL = "a"
 
@@ -36,6 +41,7 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
             name: Translator.load(folder, threads=order["threads"], precision=order["precision"])
             for name, folder in order["models"].items()
         }
+        tasks = tasks_with(glossary_for(translators.values(), order["glossary"], mode=order["terms"]))
         for translator in translators.values():
             translator.translate(_TRIAL, beam=1, alternatives=1, maximum_length=4)
     except TransduceError as error:
@@ -44,8 +50,21 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
     described = {name: describe(translator) for name, translator in translators.items()}
     write_frame(outlet, {"ready": described, "resident_bytes": resident_bytes()})
     while (request := read_frame(inlet)) is not None:
-        results = compute_round(translators[request["model"]], request)
+        results = compute_round(translators[request["model"]], request, tasks=tasks)
         write_frame(outlet, {"round": request["round"], "results": results, "resident_bytes": resident_bytes()})
+
+
+def glossary_for(translators: Iterable[Translator], file: str | None, *, mode: Mode) -> Glossary:
+    """Read the terms that every translation is to have: they are of one pair of languages, as the models must be."""
+    if file is None:
+        return Glossary(())
+    pairs = {f"{own.languages.source}-{own.languages.target}" for own in translators}
+    if len(pairs) > 1:
+        raise ConfigError(
+            f"A glossary is of one pair of languages, but these models are of {' and '.join(sorted(pairs))}. "
+            "Serve each pair by itself."
+        )
+    return read_glossary(Path(file), mode=mode)
 
 
 def describe(translator: Translator) -> dict[str, Any]:
@@ -64,15 +83,15 @@ def describe(translator: Translator) -> dict[str, Any]:
     }
 
 
-def compute_round(translator: Translator, request: dict[str, Any]) -> list[dict[str, Any]]:
+def compute_round(translator: Translator, request: dict[str, Any], *, tasks: Tasks) -> list[dict[str, Any]]:
     """Return one result for each item of a round; where they fail together, each gets its own chance."""
-    task = TASKS[request["task"]]
+    task = tasks[request["task"]]
     items, options = request["items"], request["options"]
     try:
         return [{"value": value} for value in task(translator, items, options)]
     except Exception as fault:
         if len(items) > 1:
-            return [compute_round(translator, {**request, "items": [item]})[0] for item in items]
+            return [compute_round(translator, {**request, "items": [item]}, tasks=tasks)[0] for item in items]
         return [_failure(fault)]
 
 
@@ -84,10 +103,12 @@ def _failure(fault: Exception) -> dict[str, Any]:
     return {"error": f"{type(fault).__name__} at {' < '.join(reversed(places))}", "is_curable": False}
 
 
-def translate(translator: Translator, items: list[str], options: dict[str, Any]) -> list[dict[str, Any]]:
+def translate(
+    translator: Translator, items: list[str], options: dict[str, Any], *, glossary: Glossary
+) -> list[dict[str, Any]]:
     """Translate texts under one set of options, in shared batches."""
     config = translator.configure(**options)
-    return [_plain(translation) for translation in translator.translate_all(items, config)]
+    return [_plain(translation) for translation in translator.translate_all(items, config, glossary=glossary)]
 
 
 def _plain(translation: Translation) -> dict[str, Any]:
@@ -121,14 +142,16 @@ def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[s
     return [translator.head_numbers(**item).to_entry().model_dump(mode="json") for item in items]
 
 
-TASKS: dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]] = {
-    "translate": translate,
-    "likelihood": likelihood,
-    "attention": attention,
-    "numbers": numbers,
-    "gaps": find_gaps,
-    "fill": fill,
-}
+def tasks_with(glossary: Glossary) -> Tasks:
+    """Return what can be asked, by name; whatever is translated is translated with these terms."""
+    return {
+        "translate": partial(translate, glossary=glossary),
+        "likelihood": likelihood,
+        "attention": attention,
+        "numbers": numbers,
+        "gaps": find_gaps,
+        "fill": fill,
+    }
 
 
 def resident_bytes() -> int | None:
