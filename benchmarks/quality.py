@@ -101,7 +101,7 @@ def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def as_markdown(result: dict[str, Any]) -> str:
     """Return the result as a page."""
     runs = "; ".join(
-        f"seed {run['seed']}, {run['minutes']:.0f} minutes of training on {run['threads'] or 'all'} cores"
+        f"seed {run['seed']}, {run['minutes']:.0f} minutes of training, threads: {run['threads'] or 'all cores'}"
         if "seed" in run
         else f"model {run['model']}"
         for run in result["runs"]
