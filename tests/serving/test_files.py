@@ -194,10 +194,10 @@ class TestFiles:
         self, run_server: Callable[..., Any], model: Path, tmp_path: Path
     ) -> None:
         table = b"a cat sleeps here and there\t\n" * 2000
-        with run_server(tmp_path / "log", model, "--file-seconds", "0.5") as server, server.client() as client:
+        with run_server(tmp_path / "log", model, "--file-seconds", "0.001") as server, server.client() as client:
             answer = client.post("/translate_file", data=PAIR, files={"file": ("t.tsv", table)})
             assert answer.status_code == 503
-            assert "within 0.5 seconds" in answer.json()["error"]
+            assert "within 0.001 seconds" in answer.json()["error"]
             assert client.post("/translate", json={"q": "a cat", **PAIR}).status_code == 200
 
 
