@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import small_run
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from transduce.errors import TransduceError
 from transduce.training.distributed import World, join_world
@@ -31,15 +32,19 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def start(work: Callable[[int], None], *, ranks: int, folder: Path) -> list[int]:
-    """Fork this many ranks; each gets torchrun's environment and calls `work` with its rank."""
-    port = free_port()
+def start(work: Callable[[int], None], *, ranks: int, folder: Path, agent_port: int | None = None) -> list[int]:
+    """Fork this many ranks; each gets torchrun's environment and calls `work` with its rank.
+
+    Rank 0 opens the store on which they meet, unless one stands at `agent_port`, as torchrun's does.
+    """
+    port = agent_port or free_port()
 
     def as_rank(rank: int) -> Callable[[], None]:
         def begin() -> None:
             settings = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
             os.environ.update({name: str(value) for name, value in settings.items()})
             os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            os.environ.update(TORCHELASTIC_USE_AGENT_STORE=str(agent_port is not None))
             work(rank)
 
         return begin
@@ -173,6 +178,52 @@ def a_long_preparation(folder: Path) -> dict[str, Any]:
     return {"slow": told(slow), "frozen": told(frozen), "failing": told(failing)}
 
 
+def attempts_on_one_store(folder: Path) -> dict[str, Any]:
+    """Let ranks die wherever they meet or wait, all on one store, as under torchrun; tell how those after them end.
+
+    torchrun's agent keeps its store over all restarts, so an attempt finds what the dead have written there.
+    """
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+    def attempt(work: Callable[[World], None], *, absent: int | None = None) -> list[int]:
+        def begin(rank: int) -> None:
+            if rank == absent:
+                os.kill(os.getpid(), signal.SIGKILL)
+            with join_world(timeout="6s") as world:
+                assert world.broadcast_text(f"from {rank}") == "from 0"
+                work(world)
+
+        processes = start(begin, ranks=2, folder=folder, agent_port=store.port)
+        if absent is not None:
+            time.sleep(1.0)  # for the other to begin to meet
+            os.kill(processes[1 - absent], signal.SIGKILL)
+        return ended(processes)
+
+    def dying(world: World) -> None:
+        world.in_turns(lambda: os.kill(os.getpid(), signal.SIGKILL) if world.is_main else None, doing="preparing")
+
+    def failing(world: World) -> None:
+        def work() -> None:
+            if world.is_main:
+                raise TransduceError("there is no such corpus")
+
+        world.in_turns(work, doing="preparing")
+
+    def living(world: World) -> None:
+        world.in_turns(lambda: None, doing="preparing")
+
+    struck: dict[str, Callable[[], list[int]]] = {
+        "none": lambda: attempt(living),
+        "0 at work": lambda: attempt(dying),
+        "0 fails": lambda: attempt(failing),
+        "0 before they meet": lambda: attempt(living, absent=0),
+        "1 before they meet": lambda: attempt(living, absent=1),
+    }
+    return {
+        name: {"struck": strike(), "after": attempt(living), "said": said(folder, 2)} for name, strike in struck.items()
+    }
+
+
 def separate_disks(folder: Path) -> dict[str, Any]:
     """Train on two machines with a disk each, then on one; then give the second machine another text."""
     corpus = small_run.write_text(folder / "corpus")
@@ -203,7 +254,15 @@ def separate_disks(folder: Path) -> dict[str, Any]:
 
 SCENES = {
     scene.__name__: scene
-    for scene in (who_writes, who_speaks, validations, a_rank_that_stops, a_long_preparation, separate_disks)
+    for scene in (
+        who_writes,
+        who_speaks,
+        validations,
+        a_rank_that_stops,
+        a_long_preparation,
+        attempts_on_one_store,
+        separate_disks,
+    )
 }
 
 if __name__ == "__main__":

@@ -68,6 +68,12 @@ def test_work_for_all_may_take_longer_than_the_time_out_but_not_be_silent(tmp_pa
     assert "Rank 2 of 3 gave up, for another failed while preparing" in found["failing"]["said"][2]
 
 
+def test_ranks_that_are_started_again_take_no_notice_of_what_the_dead_wrote(tmp_path: Path) -> None:
+    for name, found in scene("attempts_on_one_store", tmp_path).items():
+        assert found["after"] == [0, 0], f"{name}: {found}"
+        assert (found["struck"] == [0, 0]) == (name == "none"), f"{name}: {found}"
+
+
 def test_machines_need_share_no_disk_but_the_same_text(tmp_path: Path) -> None:
     found = scene("separate_disks", tmp_path)
     assert found["codes"] == [[0, 0], [0, 0]], found["said"]

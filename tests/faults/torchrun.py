@@ -22,8 +22,6 @@ def launched(corpus: Path, output: Path, log: Path) -> "subprocess.Popen[bytes]"
     launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
     restarts = ("--max-restarts=1000", "--monitor-interval=0.1")
     own = small_run.command(corpus, output)[1:]  # all but the interpreter: -m transduce train …
-    # Struck while they meet, ranks may wait for each other in vain: they give up, and torchrun begins anew.
-    own = [*own, "--set=training.rank_timeout=60s"]
     with log.open("wb") as file:
         return subprocess.Popen([*launcher, *restarts, *own], env=small_run.environment(), stdout=file, stderr=file)
 
@@ -48,8 +46,11 @@ def campaign(folder: Path, *, kills: int, seed: int, told: Callable[[str], None]
     killed = runs = 0
     while killed < kills:
         output = folder / "killed"
-        killed += _run(launched(corpus, output, log), chance, duration, most=min(KILLS_OF_A_RUN, kills - killed))
+        process = launched(corpus, output, log)
+        killed += _run(process, chance, duration, most=min(KILLS_OF_A_RUN, kills - killed))
+        code = _ended(process)
         said = log.read_text(encoding="utf-8", errors="replace")[-3000:]
+        assert code == 0, f"seed {seed}, {killed} kills: the ranks did not end well ({code}) {said}"
         assert not (other := small_run.difference(output, expected)), f"seed {seed}, {killed} kills: {other} {said}"
         shutil.rmtree(output)
         runs += 1
@@ -71,5 +72,14 @@ def _run(process: "subprocess.Popen[bytes]", chance: random.Random, duration: fl
         deadline = time.monotonic() + 60
         while process.poll() is None and set(ranks_of(process)) & set(ranks) and time.monotonic() < deadline:
             time.sleep(0.05)
-    assert process.wait(timeout=300) == 0, "the ranks did not end well"
     return killed
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> int | None:
+    """Return how a run ended, or None if it did not within five minutes, and leave nothing of it behind."""
+    try:
+        return process.wait(timeout=300)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.wait(timeout=60)
+        return None

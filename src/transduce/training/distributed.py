@@ -13,6 +13,7 @@ import contextlib
 import os
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from transduce.training.config import seconds
 Result = TypeVar("Result")
 _TURNS = 3
 _PULSES_PER_TIMEOUT = 10
+_ROLL_CALL_INTERVAL = 0.02
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,50 @@ class _Listener(threading.Thread):
             self.fault = str(fault).partition("\n")[0]
 
 
+class _RollCall:
+    """The ranks of this attempt find each other, on a store that remembers those of earlier attempts.
+
+    torchrun keeps its store over all restarts, and does not tell the ranks of several machines the same number of
+    restarts. Who died left addresses and counters there, which those who follow must not believe. So rank 0 announces
+    a meeting under a name that was never used; every other rank signs the newest announcement with a name of its own;
+    rank 0 closes the list, and whoever finds itself on it is among the living.
+    """
+
+    def __init__(self, store: Store, rank: int, size: int) -> None:
+        self.store, self.rank, self.size = store, rank, size
+        self.own = uuid.uuid4().hex
+
+    def meet(self, patience: float) -> Store:
+        """Return a part of the store that only the ranks of this attempt have ever seen."""
+        deadline = time.monotonic() + patience
+        if self.rank == 0:
+            self.store.set("meeting", self.own)
+        while (meeting := self._called() if self.rank == 0 else self._signed()) is None:
+            if time.monotonic() > deadline:
+                raise RuntimeError("not all of them came")
+            time.sleep(_ROLL_CALL_INTERVAL)
+        return PrefixStore(f"meeting {meeting}", self.store)
+
+    def _called(self) -> str | None:
+        """Return the meeting once every other rank has signed it, and say so: rank 0's part."""
+        signed = [self._read(f"{self.own}/{rank}") for rank in range(1, self.size)]
+        if None in signed:
+            return None
+        self.store.set(f"{self.own}/list", " ".join(str(name) for name in signed))
+        return self.own
+
+    def _signed(self) -> str | None:
+        """Return the meeting if its list is closed and names this process; sign it before."""
+        meeting = self._read("meeting")
+        if meeting is None:
+            return None
+        self.store.set(f"{meeting}/{self.rank}", self.own)
+        return meeting if self.own in (self._read(f"{meeting}/list") or "").split() else None
+
+    def _read(self, key: str) -> str | None:
+        return bytes(self.store.get(key)).decode("ascii") if self.store.check([key]) else None
+
+
 @contextmanager
 def join_world(*, device: str = "cpu", timeout: str = "10m") -> Iterator[World]:
     """Yield the world that torchrun has set up, or a world of one when it has not."""
@@ -226,6 +272,7 @@ def join_world(*, device: str = "cpu", timeout: str = "10m") -> Iterator[World]:
     with alone._explained("meeting them"):
         patience = timedelta(seconds=seconds(timeout))
         store, _, _ = next(rendezvous("env://", alone.rank, size, timeout=patience))
+        store = _RollCall(store, alone.rank, size).meet(seconds(timeout))
         distributed.init_process_group(
             "nccl" if device == "cuda" else "gloo",
             store=PrefixStore("group", store),
