@@ -23,6 +23,20 @@ def test_writes_a_page_with_the_translation(
     assert "bf16 and float32 differ by at most" in coarse.stdout
 
 
+def test_a_glossary_is_kept_to_as_in_translate(
+    transduce: Callable[..., Result], small_model: Path, tmp_path: Path
+) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("dog\tKatze\n", encoding="utf-8")
+    options = ("--glossary", terms, "--threads", "1")
+    plain = transduce("attention", small_model, "a red dog runs", "--json", "--threads", "1")
+    shown = transduce("attention", small_model, "a red dog runs", "--json", *options)
+    wanted = transduce("translate", small_model, "--text", "a red dog runs", "--precision", "float32", *options)
+    assert "Katze" not in json.loads(plain.stdout)["target"]["text"]
+    assert json.loads(shown.stdout)["target"]["text"] == wanted.stdout.strip()
+    assert "Katze" in wanted.stdout
+
+
 def test_json_is_of_the_forced_translation_and_carries_numbers_on_request(
     transduce: Callable[..., Result], small_model: Path
 ) -> None:

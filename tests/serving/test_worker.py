@@ -64,14 +64,17 @@ def test_terms_are_in_every_translation_and_are_for_one_pair_of_languages(
     inlet, outlet = io.BytesIO(), io.BytesIO()
     write_frame(inlet, {**order, "models": {"tiny": str(model)}})
     write_frame(inlet, {"round": 1, "model": "tiny", **request_for("the dog", "a cat")})
+    write_frame(inlet, {"round": 2, "model": "tiny", **request_for(["the dog", None], task="attention")})
     inlet.seek(0)
     worker.serve(inlet, outlet)
     outlet.seek(0)
-    _, answer = read_frame(outlet), read_frame(outlet)
+    _, answer, shown = read_frame(outlet), read_frame(outlet), read_frame(outlet)
     assert answer is not None
+    assert shown is not None
     texts = [own["value"]["alternatives"][0]["text"] for own in answer["results"]]
     assert texts == [own.text for own in alone.translate(["the dog", "a cat"], glossary=glossary)]
     assert "Katze" in texts[0]
+    assert shown["results"][0]["value"]["target"]["text"] == texts[0]
 
     back = make_model(tmp_path / "back", source="de", target="en")
     for models, terms, reason in (
@@ -116,9 +119,9 @@ def test_likelihood_and_attention_are_the_translator_s_own(translator: Translato
     (found,) = worker.likelihood(translator, [pair], {})
     assert found["log_probability"] == pytest.approx(sum(found["log_probabilities"]))
     assert found["log_probability"] == translator.likelihood([(pair[0], pair[1])])[0].log_probability
-    (report,) = worker.attention(translator, [pair], {})
+    (report,) = worker.attention(translator, [pair], {}, glossary=Glossary(()))
     assert report == translator.attention(pair[0], target=pair[1]).to_dictionary()
-    (page,) = worker.attention(translator, [pair], {"is_page": True})
+    (page,) = worker.attention(translator, [pair], {"is_page": True}, glossary=Glossary(()))
     assert page["page"].startswith("<!doctype html>")
 
 

@@ -17,6 +17,12 @@ def attention(
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Add every head's q, k and v, which the page's neuron view needs.")
     ] = False,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Terms that the translation is to have, as in translate.")
+    ] = None,
+    terms: Annotated[
+        Literal["enforced", "preferred"], typer.Option(help="How far the glossary goes, as in translate.")
+    ] = "enforced",
     precision: Annotated[
         Literal["auto", "int8", "bf16", "float32"],
         typer.Option(help="What to translate in; attention is shown in float32."),
@@ -25,10 +31,11 @@ def attention(
 ) -> None:
     """Show encoder, decoder and cross-attention of every layer and head for one sentence and its translation."""
     from transduce.files import write_atomically
-    from transduce.translator import Translator
+    from transduce.translator import Glossary, Translator, read_glossary
 
+    wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = Translator.load(model, precision=precision, threads=threads)
-    report = translator.attention(text, target=target, numbers=numbers)
+    report = translator.attention(text, target=target, numbers=numbers, glossary=wanted)
     if json_output:
         typer.echo(report.to_json())
         return

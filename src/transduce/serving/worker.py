@@ -129,9 +129,11 @@ def likelihood(translator: Translator, items: list[list[str]], options: dict[str
     ]
 
 
-def attention(translator: Translator, items: list[list[str | None]], options: dict[str, Any]) -> list[dict[str, Any]]:
+def attention(
+    translator: Translator, items: list[list[str | None]], options: dict[str, Any], *, glossary: Glossary
+) -> list[dict[str, Any]]:
     """Return what every head did, for each text and the translation given or found; as a page if so asked."""
-    reports = [translator.attention(str(text), target=target) for text, target in items]
+    reports = [translator.attention(str(text), target=target, glossary=glossary) for text, target in items]
     if options.get("is_page"):
         return [{"page": report.to_html()} for report in reports]
     return [report.to_dictionary() for report in reports]
@@ -147,7 +149,7 @@ def tasks_with(glossary: Glossary) -> Tasks:
     return {
         "translate": partial(translate, glossary=glossary),
         "likelihood": likelihood,
-        "attention": attention,
+        "attention": partial(attention, glossary=glossary),
         "numbers": numbers,
         "gaps": find_gaps,
         "fill": fill,

@@ -15,11 +15,9 @@ import torch
 from pydantic import ValidationError
 
 from transduce.compute import give_back_freed_memory, settle
-from transduce.data.batch import pad_rows
 from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.decoding.search import search
 from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
 from transduce.engine import Int8Network, Precision, choose_precision
 from transduce.errors import ConfigError, DataError, ModelError
@@ -163,12 +161,7 @@ class Translator:
         refusals = [self._refusal(text) for text in texts]
         parts = [[] if refusal else self._parts(text) for text, refusal in zip(texts, refusals, strict=True)]
         sentences = self._sentences(parts, numbers=numbers, prefixes=prefixes)
-        searcher = Searcher(
-            self.stepper,
-            threads=self.compute.threads if self.precision == "int8" else 1,
-            shortlist=self._shortlist if config.shortlist else None,
-        )
-        found = search_with_terms(sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizer)
+        found = self._search(sentences, config, glossary=glossary)
         by_text: list[dict[int, _Found]] = [{} for _ in texts]
         for sentence, hypotheses in zip(sentences, found, strict=True):
             by_text[sentence.text][sentence.place] = (sentence, hypotheses)
@@ -194,6 +187,7 @@ class Translator:
         *,
         target: str | None = None,
         numbers: bool = False,
+        glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
         **options: Any,  # noqa: ANN401
     ) -> AttentionReport:
         """Return what every head did for a sentence and its translation: search's own, or the `target` forced.
@@ -202,11 +196,12 @@ class Translator:
         that is from the precision that translated, the report tells. `numbers` adds each head's q, k and v.
         """
         config = self.configure(**options)
+        refuse_drawn_terms(config, glossary)
 
         def translate(ids: list[int]) -> tuple[int, ...]:
             self._refuse_to_inspect(ids, longest=self.longest_sentence)
-            lists = [self._shortlist.tokens(ids)] if config.shortlist else None
-            return search(self.stepper, pad_rows([ids]), config, lists=lists)[0][0].tokens
+            whole = Sentence(text=0, place=0, protected=protect(text), ids=tuple(ids), key=0)
+            return self._search([whole], config, glossary=glossary)[0][0].tokens
 
         if target is None:
             source, shown = found_pair(self.tokenizer, text, translate=translate)
@@ -233,6 +228,16 @@ class Translator:
     ) -> HeadNumbers:
         """Return q, k and v of one head for the token ids of a report: what `numbers=True` gives for all of them."""
         return head_numbers(self._weights[0]().transformer(), source, target, stack, layer, head)
+
+    def _search(
+        self, sentences: Sequence[Sentence], config: DecodingConfig, *, glossary: Glossary
+    ) -> list[list[Hypothesis]]:
+        searcher = Searcher(
+            self.stepper,
+            threads=self.compute.threads if self.precision == "int8" else 1,
+            shortlist=self._shortlist if config.shortlist else None,
+        )
+        return search_with_terms(sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizer)
 
     @cached_property
     def _shortlist(self) -> Shortlist:
