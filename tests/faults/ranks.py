@@ -7,6 +7,7 @@ forking one that has computed with several threads is not safe.
 """
 
 import hashlib
+import itertools
 import json
 import os
 import signal
@@ -15,13 +16,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from tests.faults import small_run
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from transduce.errors import TransduceError
+from transduce.training import distributed
 from transduce.training.distributed import World, join_world
 
 
@@ -178,26 +182,70 @@ def a_long_preparation(folder: Path) -> dict[str, Any]:
     return {"slow": told(slow), "frozen": told(frozen), "failing": told(failing)}
 
 
+def agent_store(folder: Path) -> tuple[int, int]:
+    """Open a store in a process of its own, as torchrun's agent does; return that process and the store's port."""
+    inlet, outlet = os.pipe()
+
+    def host() -> None:
+        store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        os.write(outlet, str(store.port).encode("ascii"))
+        signal.pause()
+
+    return small_run.forked(host, complaints=folder / "said-store.txt"), int(os.read(inlet, 16))
+
+
+def ended_together(processes: Sequence[int]) -> list[int]:
+    """Wait for the ranks; when one fails, or after two minutes, kill the others, as torchrun would."""
+    codes: dict[int, int] = {}
+    deadline = time.monotonic() + 120
+    while left := set(processes) - set(codes):
+        for process in left:
+            if any(codes.values()) or time.monotonic() > deadline:
+                os.kill(process, signal.SIGKILL)
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                codes[process] = os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    return [codes[process] for process in processes]
+
+
+def strike(owner: object, name: str, *, call: int) -> None:
+    """Let this process die when it calls a function for the n-th time."""
+    function, calls = getattr(owner, name), itertools.count(1)
+
+    def struck(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        if next(calls) == call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+
+    setattr(owner, name, struck)
+
+
 def attempts_on_one_store(folder: Path) -> dict[str, Any]:
     """Let ranks die wherever they meet or wait, all on one store, as under torchrun; tell how those after them end.
 
     torchrun's agent keeps its store over all restarts, so an attempt finds what the dead have written there.
     """
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    agent, port = agent_store(folder)
+    alarm = "exception_dump"
 
-    def attempt(work: Callable[[World], None], *, absent: int | None = None) -> list[int]:
+    def attempt(work: Callable[[World], None], *, before: Callable[[int], None] = lambda rank: None) -> list[int]:
         def begin(rank: int) -> None:
-            if rank == absent:
-                os.kill(os.getpid(), signal.SIGKILL)
-            with join_world(timeout="6s") as world:
+            before(rank)
+            with join_world(timeout="60s") as world:
                 assert world.broadcast_text(f"from {rank}") == "from 0"
                 work(world)
 
-        processes = start(begin, ranks=2, folder=folder, agent_port=store.port)
-        if absent is not None:
-            time.sleep(1.0)  # for the other to begin to meet
-            os.kill(processes[1 - absent], signal.SIGKILL)
-        return ended(processes)
+        for rank in range(2):
+            (folder / f"said-{rank}.txt").unlink(missing_ok=True)
+        return ended_together(start(begin, ranks=2, folder=folder, agent_port=port))
+
+    def plain_store() -> TCPStore:
+        return TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False)
+
+    def living(world: World) -> None:
+        world.in_turns(lambda: None, doing="preparing")
+        assert not plain_store().check([alarm])
 
     def dying(world: World) -> None:
         world.in_turns(lambda: os.kill(os.getpid(), signal.SIGKILL) if world.is_main else None, doing="preparing")
@@ -209,19 +257,41 @@ def attempts_on_one_store(folder: Path) -> dict[str, Any]:
 
         world.in_turns(work, doing="preparing")
 
-    def living(world: World) -> None:
-        world.in_turns(lambda: None, doing="preparing")
+    def alarming(world: World) -> None:
+        plain_store().set(alarm, "as NCCL's watchdog does")
+        raise TransduceError("a rank did not answer")
 
+    def dies(rank: int, owner: object, name: str, *, call: int = 1) -> Callable[[int], None]:
+        return lambda own: strike(owner, name, call=call) if own == rank else None
+
+    def late(rank: int) -> Callable[[int], None]:
+        return lambda own: time.sleep(0.3) if own == rank else None
+
+    moments: tuple[tuple[object, str, int], ...] = (
+        *((distributed._RollCall, "_read", call) for call in (1, 2)),
+        (torch.distributed, "init_process_group", 1),
+    )
     struck: dict[str, Callable[[], list[int]]] = {
         "none": lambda: attempt(living),
-        "0 at work": lambda: attempt(dying),
-        "0 fails": lambda: attempt(failing),
-        "0 before they meet": lambda: attempt(living, absent=0),
-        "1 before they meet": lambda: attempt(living, absent=1),
+        "rank 0 at work": lambda: attempt(dying),
+        "rank 0 fails": lambda: attempt(failing),
+        "NCCL's alarm": lambda: attempt(alarming),
+        **{
+            f"rank {rank}, {name} {call}": partial(attempt, living, before=dies(rank, owner, name, call=call))
+            for owner, name, call in moments
+            for rank in range(2)
+        },
     }
-    return {
-        name: {"struck": strike(), "after": attempt(living), "said": said(folder, 2)} for name, strike in struck.items()
+    found = {
+        name: {
+            "struck": own(),
+            "after": [attempt(living, before=late(rank)) for rank in range(2)],
+            "said": said(folder, 2),
+        }
+        for name, own in struck.items()
     }
+    os.kill(agent, signal.SIGKILL)
+    return {**found, "agent": small_run.ended(agent)}
 
 
 def separate_disks(folder: Path) -> dict[str, Any]:

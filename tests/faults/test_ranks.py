@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,8 +70,11 @@ def test_work_for_all_may_take_longer_than_the_time_out_but_not_be_silent(tmp_pa
 
 
 def test_ranks_that_are_started_again_take_no_notice_of_what_the_dead_wrote(tmp_path: Path) -> None:
-    for name, found in scene("attempts_on_one_store", tmp_path).items():
-        assert found["after"] == [0, 0], f"{name}: {found}"
+    attempts = scene("attempts_on_one_store", tmp_path)
+    assert attempts.pop("agent") == -signal.SIGKILL
+    assert len(attempts) == 10
+    for name, found in attempts.items():
+        assert found["after"] == [[0, 0], [0, 0]], f"{name}: {found}"
         assert (found["struck"] == [0, 0]) == (name == "none"), f"{name}: {found}"
 
 

@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 _TURNS = 3
 _PULSES_PER_TIMEOUT = 10
 _ROLL_CALL_INTERVAL = 0.02
+_NCCL_ALARM = "exception_dump"
+"""What NCCL's watchdog writes into torchrun's own store, past all prefixes, when a rank fails; it ends who reads it."""
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,7 @@ class _RollCall:
         signed = [self._read(f"{self.own}/{rank}") for rank in range(1, self.size)]
         if None in signed:
             return None
+        self.store.delete_key(_NCCL_ALARM)
         self.store.set(f"{self.own}/list", " ".join(str(name) for name in signed))
         return self.own
 
