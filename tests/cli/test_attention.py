@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import Result
 
-from transduce.errors import DataError
+from transduce.errors import ConfigError, DataError
 from transduce.translator import Translator
 
 
@@ -35,6 +35,8 @@ def test_a_glossary_is_kept_to_as_in_translate(
     assert "Katze" not in json.loads(plain.stdout)["target"]["text"]
     assert json.loads(shown.stdout)["target"]["text"] == wanted.stdout.strip()
     assert "Katze" in wanted.stdout
+    refused = transduce("attention", small_model, "a dog", "--target", "ein Hund", *options)
+    assert isinstance(refused.exception, ConfigError)
 
 
 def test_json_is_of_the_forced_translation_and_carries_numbers_on_request(

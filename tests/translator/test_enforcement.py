@@ -112,6 +112,21 @@ def test_a_translation_that_has_its_terms_already_is_left_as_it_is(
     assert enforced.rows == plain.rows
 
 
+def test_the_best_translation_stays_the_best_where_only_its_alternatives_lack_a_term(
+    load: Callable[[WantedPrecision], Translator],
+) -> None:
+    translator = load("float32")
+    without = translator.translate("the dog runs.", alternatives=4)
+    texts = [own.text for own in without.alternatives]
+    term = next(word for word in texts[0].split() if any(not appearing([word], text) for text in texts[1:]))
+    for form in (term, term.swapcase()):  # search enforces a form exactly; what is there already may have another case
+        found = translator.translate("the dog runs.", alternatives=4, glossary=Glossary((("dog", form),)))
+        assert found.alternatives[0] == without.alternatives[0]
+        assert len({own.tokens for own in found.alternatives}) == len(found.alternatives)
+        assert all(appearing([form], own.text) for own in found.alternatives)
+        assert list(found.alternatives[1:]) == sorted(found.alternatives[1:], key=lambda own: -own.score)
+
+
 def test_company_changes_no_text(load: Callable[[WantedPrecision], Translator]) -> None:
     translator, glossary = load("float32"), Glossary(TERMS)
     together = translator.translate(TEXTS, glossary=glossary)

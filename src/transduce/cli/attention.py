@@ -30,9 +30,12 @@ def attention(
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
 ) -> None:
     """Show encoder, decoder and cross-attention of every layer and head for one sentence and its translation."""
+    from transduce.errors import ConfigError
     from transduce.files import write_atomically
     from transduce.translator import Glossary, Translator, read_glossary
 
+    if target is not None and glossary is not None:
+        raise ConfigError("Give --target, the translation to look at, or --glossary, to have one found.")
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = Translator.load(model, precision=precision, threads=threads)
     report = translator.attention(text, target=target, numbers=numbers, glossary=wanted)

@@ -46,7 +46,11 @@ def search_with_terms(
         ]
     found = searcher.search(sentences, config)
     wanted = [glossary.wanted(text) for text in texts]
-    lacking = [n for n, sentence in enumerate(sentences) if _lacks_some(sentence, wanted[n], found[n], tokenizer)]
+    lacking = [
+        n
+        for n, sentence in enumerate(sentences)
+        if not all(_has_all(sentence, wanted[n], own, tokenizer) for own in found[n])
+    ]
     constraints = [
         Constraints(
             [constraint_of(term, tokenizer) for term in wanted[n]],
@@ -56,15 +60,21 @@ def search_with_terms(
     ]
     again = searcher.search_constrained([sentences[n] for n in lacking], config, constraints=constraints)
     for n, constrained in zip(lacking, again, strict=True):
-        found[n] = constrained or found[n]
+        kept = [own for own in found[n] if _has_all(sentences[n], wanted[n], own, tokenizer)]
+        found[n] = _ranked(kept, constrained, first=found[n][0])[: config.alternatives] or found[n]
     return found
 
 
-def _lacks_some(sentence: Sentence, terms: Sequence[str], outputs: Sequence[Hypothesis], tokenizer: Tokenizer) -> bool:
-    return bool(terms) and any(
-        appearing(terms, sentence.without_foreign_symbols(tokenizer.decode(output.tokens))) < len(terms)
-        for output in outputs
-    )
+def _has_all(sentence: Sentence, terms: Sequence[str], output: Hypothesis, tokenizer: Tokenizer) -> bool:
+    if not terms:
+        return True
+    return appearing(terms, sentence.without_foreign_symbols(tokenizer.decode(output.tokens))) == len(terms)
+
+
+def _ranked(kept: Sequence[Hypothesis], again: Sequence[Hypothesis], *, first: Hypothesis) -> list[Hypothesis]:
+    """Return the outputs of both searches, each once, best first; what was first without a glossary stays so."""
+    by_tokens = {own.tokens: own for own in (*again, *kept)}
+    return sorted(by_tokens.values(), key=lambda own: (own is not first, -own.score))
 
 
 def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:

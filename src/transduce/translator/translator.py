@@ -196,9 +196,9 @@ class Translator:
         that is from the precision that translated, the report tells. `numbers` adds each head's q, k and v.
         """
         config = self.configure(**options)
-        refuse_drawn_terms(config, glossary)
 
         def translate(ids: list[int]) -> tuple[int, ...]:
+            refuse_drawn_terms(config, glossary)
             self._refuse_to_inspect(ids, longest=self.longest_sentence)
             whole = Sentence(text=0, place=0, protected=protect(text), ids=tuple(ids), key=0)
             return self._search([whole], config, glossary=glossary)[0][0].tokens
