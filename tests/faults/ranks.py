@@ -148,6 +148,16 @@ def a_rank_that_stops(folder: Path) -> dict[str, Any]:
     return {"code": code, "seconds": seconds, "said": said(folder, 2)[0]}
 
 
+def failing(world: World) -> None:
+    """Let rank 0 fail at what it does for all."""
+
+    def work() -> None:
+        if world.is_main:
+            raise TransduceError("there is no such corpus")
+
+    world.in_turns(work, doing="preparing")
+
+
 def a_long_preparation(folder: Path) -> dict[str, Any]:
     """Let rank 0 work three times as long as ranks wait for each other; then freeze it, and let it fail."""
 
@@ -171,13 +181,6 @@ def a_long_preparation(folder: Path) -> dict[str, Any]:
 
     def frozen(world: World) -> None:
         world.in_turns(lambda: os.kill(os.getpid(), signal.SIGSTOP) if world.is_main else None, doing="asleep")
-
-    def failing(world: World) -> None:
-        def work() -> None:
-            if world.is_main:
-                raise TransduceError("there is no such corpus")
-
-        world.in_turns(work, doing="preparing")
 
     return {"slow": told(slow), "frozen": told(frozen), "failing": told(failing)}
 
@@ -249,13 +252,6 @@ def attempts_on_one_store(folder: Path) -> dict[str, Any]:
 
     def dying(world: World) -> None:
         world.in_turns(lambda: os.kill(os.getpid(), signal.SIGKILL) if world.is_main else None, doing="preparing")
-
-    def failing(world: World) -> None:
-        def work() -> None:
-            if world.is_main:
-                raise TransduceError("there is no such corpus")
-
-        world.in_turns(work, doing="preparing")
 
     def alarming(world: World) -> None:
         plain_store().set(alarm, "as NCCL's watchdog does")
