@@ -66,8 +66,9 @@ def test_a_model_is_translated_with_scored_and_recorded_beside_itself(
 
 def test_options_of_the_search_are_obeyed_and_recorded(transduce: Command, small_model: Path, test_files: str) -> None:
     options = ("--beam", "1", "--length-penalty", "0", "--protocol", "paper", "--precision", "bf16", "--threads", "1")
-    found = as_json(transduce("evaluate", small_model, test_files, *options, "--json"))
+    found = as_json(transduce("evaluate", small_model, test_files, *options, "--consensus", "--json"))
     assert (found["beam"], found["length_penalty"], found["precision"]) == (1, 0, "bf16")
+    assert found["consensus"]
     assert (found["protocol"], found["target_language"]) == ("paper", "de"), "the model knows its language"
     assert [one["name"] for one in found["scores"]] == ["BLEU (paper)"]
 

@@ -14,6 +14,14 @@ pytestmark = pytest.mark.slow
 HEAD = {"source": [5, EOS], "target": [6, EOS], "stack": "cross", "layer": 0, "head": 0}
 
 
+def test_consensus_where_it_is_asked_for(client: httpx.Client, translator: Translator) -> None:
+    expected = [translator.translate("a cat", beam=3, consensus=consensus).text for consensus in (True, False)]
+    assert expected[0] != expected[1], "else nothing is shown"
+    for consensus, text in zip((True, None), expected, strict=True):
+        asked = {"text": "a cat", "beam": 3, "consensus": consensus}
+        assert client.post("/v1/translate", json=asked).json()["translations"][0]["text"] == text
+
+
 def test_translations_with_scores_and_tokens(client: httpx.Client, translator: Translator) -> None:
     text = "Keep %s and {name}. The dog runs."
     answer = client.post("/v1/translate", json={"text": text, "alternatives": 3, "length_penalty": 0.9}).json()

@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from transduce.decoding.consensus import agreements
 from transduce.decoding.constraints import Place
 from transduce.errors import ConfigError
 from transduce.model import ModelConfig, Transformer
@@ -125,6 +127,23 @@ def test_the_best_translation_stays_the_best_where_only_its_alternatives_lack_a_
         assert len({own.tokens for own in found.alternatives}) == len(found.alternatives)
         assert all(appearing([form], own.text) for own in found.alternatives)
         assert list(found.alternatives[1:]) == sorted(found.alternatives[1:], key=lambda own: -own.score)
+
+
+def test_consensus_is_sought_among_the_outputs_that_have_the_terms(
+    load: Callable[[WantedPrecision], Translator],
+) -> None:
+    translator, glossary, text = load("float32"), Glossary(TERMS), TEXTS[2]
+    options: dict[str, Any] = {"beam": 8, "length_penalty": 4.0}  # so that an untrained network's outputs all count
+    offered = translator.translate(text, glossary=glossary, alternatives=8, **options).alternatives
+    numbers = {piece: number for number, piece in enumerate({piece for own in offered for piece in own.tokens})}
+    agreements_KK = agreements([[numbers[piece] for piece in own.tokens] for own in offered])
+    shares = agreements_KK @ np.exp([own.score for own in offered])
+    expected = [own for _, own in sorted(zip(shares, offered, strict=True), key=lambda pair: -pair[0])]
+    assert expected[0] != offered[0], "else nothing is shown"
+    found = translator.translate(text, glossary=glossary, alternatives=3, consensus=True, **options)
+    assert list(found.alternatives) == expected[:3]
+    wanted = glossary.wanted(text)
+    assert appearing(wanted, found.text) == len(wanted)
 
 
 def test_company_changes_no_text(load: Callable[[WantedPrecision], Translator]) -> None:

@@ -47,6 +47,10 @@ def evaluate(
     shortlist: Annotated[
         bool | None, typer.Option(help="With each sentence's own shortlist or not; the model's setting unless given.")
     ] = None,
+    consensus: Annotated[
+        bool | None,
+        typer.Option(help="Take what the hypotheses agree on, or the most probable; the model's setting unless given."),
+    ] = None,
     precision: Annotated[str, typer.Option(help="auto, int8, bf16 or float32.")] = "float32",
     threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
@@ -56,7 +60,7 @@ def evaluate(
     from transduce.evaluation.record import write_evaluation
 
     model, test = _model_and_test(names, has_hypotheses=hypotheses is not None)
-    settings = {"beam": beam, "length_penalty": length_penalty, "shortlist": shortlist}
+    settings = {"beam": beam, "length_penalty": length_penalty, "shortlist": shortlist, "consensus": consensus}
     request = _Request(
         languages=(source_language, target_language),
         search={key: value for key, value in settings.items() if value is not None},

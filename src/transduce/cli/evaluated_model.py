@@ -49,6 +49,7 @@ def open_model(
             beam=config.beam,
             length_penalty=config.length_penalty,
             shortlist=config.shortlist,
+            consensus=config.consensus,
             precision=translator.precision,
             averaging=averaging_of(directory.description),
             threads=translator.compute.threads,

@@ -29,7 +29,8 @@ def _further_lines(record: EvaluationRecord) -> Iterator[tuple[str, str, str]]:
     if record.speed is not None:
         threads = f"{record.speed.threads} thread" + ("s" if record.speed.threads != 1 else "")
         precision = f"{record.precision}, shortlist" if record.shortlist else record.precision
-        how = f"beam {record.beam}, length penalty {record.length_penalty}, {precision}, {threads}"
+        beam = f"beam {record.beam}" + (" by consensus" if record.consensus else "")
+        how = f"{beam}, length penalty {record.length_penalty}, {precision}, {threads}"
         yield "sentences/s", f"{record.speed.sentences_per_second:,.1f}", how
         yield "tokens/s", f"{record.speed.tokens_per_second:,.0f}", "target pieces, end marks included"
 

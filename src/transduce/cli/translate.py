@@ -59,6 +59,13 @@ def translate(
             help="Choose among the tokens that a sentence's words can become; the model's setting unless given."
         ),
     ] = None,
+    consensus: Annotated[
+        bool | None,
+        typer.Option(
+            help="Take what the hypotheses agree on, best with a wide beam, not the most probable; the model's setting "
+            "unless given."
+        ),
+    ] = None,
     alternatives: Annotated[int | None, typer.Option(min=1, help="Outputs for each line, separated by tabs.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="With --sample: below 1 is safer, above 1 bolder.")] = None,
@@ -84,6 +91,7 @@ def translate(
         "beam": beam if beam is not None else _wide_enough(alternatives, sample=sample),
         "length_penalty": length_penalty,
         "shortlist": shortlist,
+        "consensus": consensus,
         "alternatives": alternatives,
         "sample": sample or None,
         "temperature": temperature,

@@ -34,6 +34,11 @@ class DecodingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     """Give each sentence a vocabulary of its own, the few hundred tokens that its words can become, which is faster
     where the vocabulary is large. Needs a model trained with `training.shortlist`. Departure.
     """
+    consensus: bool = False
+    """Put first, of the hypotheses that the search ends with, not the most probable but the one that the others agree
+    with most: minimum Bayes risk. A wider beam gives it more to choose from; with `sample` it plays no part.
+    Departure.
+    """
     alternatives: PositiveInt = 1
     """Hypotheses returned for each sentence, the best one included: at most `beam`, or any number of samples."""
     sample: bool = False

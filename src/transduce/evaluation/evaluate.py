@@ -45,6 +45,7 @@ class Facts:
     beam: int | None = None
     length_penalty: float | None = None
     shortlist: bool | None = None
+    consensus: bool | None = None
     precision: str | None = None
     averaging: str | None = None
     threads: int = 0
@@ -93,6 +94,7 @@ def evaluate(
         beam=facts.beam,
         length_penalty=facts.length_penalty,
         shortlist=facts.shortlist,
+        consensus=facts.consensus,
         precision=facts.precision,
         averaging=facts.averaging,
         protocol=protocol.name,

@@ -63,6 +63,7 @@ class EvaluationRecord(BaseModel, frozen=True, extra="forbid"):
     beam: int | None = None
     length_penalty: float | None = None
     shortlist: bool | None = None
+    consensus: bool | None = None
     precision: str | None = None
     averaging: str | None = None
     """Which checkpoints the weights are the mean of."""

@@ -51,8 +51,8 @@ async def _translated(service: Service, asked: TranslateRequest) -> dict[str, An
     model = service.model(asked.model, source=source, target=asked.target)
     beam = asked.beam or service.dispatcher.models[model]["beam"]
     options: dict[str, Any] = {"alternatives": asked.alternatives, "beam": max(beam, asked.alternatives)}
-    if asked.length_penalty is not None:
-        options["length_penalty"] = asked.length_penalty
+    given = {"length_penalty": asked.length_penalty, "consensus": asked.consensus}
+    options |= {name: value for name, value in given.items() if value is not None}
     found = await service.translate(texts, model=model, options=options)
     return {"model": model, "translations": [{"text": own["alternatives"][0]["text"], **own} for own in found]}
 

@@ -23,6 +23,9 @@ class TranslateRequest(BaseModel, extra="forbid"):
     alternatives: int = Field(1, ge=1, description="Outputs for each text, the best one included.")
     beam: int | None = Field(None, ge=1, description="Hypotheses kept alive; the model's own unless given.")
     length_penalty: float | None = Field(None, ge=0.0, le=10.0, description="α of the length penalty.")
+    consensus: bool | None = Field(
+        None, description="Take what the hypotheses agree on, not the most probable; the model's own way unless given."
+    )
     api_key: str | None = Field(None, description="A key, where no header carries it.")
 
 
@@ -30,7 +33,9 @@ class AlternativeBody(BaseModel):
     """One output."""
 
     text: str
-    score: float = Field(description="log-probability over length penalty: what outputs are ranked by.")
+    score: float = Field(
+        description="log-probability over length penalty: what outputs are ranked by, unless by consensus."
+    )
     log_probability: float
     tokens: list[str]
     is_finished: bool = Field(description="false where the limit on length cut the output off.")

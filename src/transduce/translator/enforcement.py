@@ -11,6 +11,7 @@ beginning of a sentence its first letter may be a capital.
 from collections.abc import Sequence
 
 from transduce.decoding.config import DecodingConfig
+from transduce.decoding.consensus import all_hypotheses, by_agreement
 from transduce.decoding.constraints import Constraint, Constraints, Form, Place
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import ConfigError
@@ -39,7 +40,7 @@ def search_with_terms(
         return searcher.search(sentences, config)
     texts = [sentence.protected.text for sentence in sentences]
     if glossary.mode == "preferred":
-        found = searcher.search(sentences, _with_all_alternatives(config))
+        found = searcher.search(sentences, all_hypotheses(config))
         return [
             glossary.prefer(own, text, decode=tokenizer.decode)[: config.alternatives]
             for text, own in zip(texts, found, strict=True)
@@ -58,10 +59,15 @@ def search_with_terms(
         )
         for n in lacking
     ]
-    again = searcher.search_constrained([sentences[n] for n in lacking], config, constraints=constraints)
+    again = searcher.search_constrained(
+        [sentences[n] for n in lacking],
+        all_hypotheses(config) if config.consensus else config,
+        constraints=constraints,
+    )
     for n, constrained in zip(lacking, again, strict=True):
         kept = [own for own in found[n] if _has_all(sentences[n], wanted[n], own, tokenizer)]
-        found[n] = _ranked(kept, constrained, first=found[n][0])[: config.alternatives] or found[n]
+        together = list({own.tokens: own for own in (*constrained, *kept)}.values())
+        found[n] = _ranked(together, config, first=found[n][0])[: config.alternatives] or found[n]
     return found
 
 
@@ -71,10 +77,10 @@ def _has_all(sentence: Sentence, terms: Sequence[str], output: Hypothesis, token
     return appearing(terms, sentence.without_foreign_symbols(tokenizer.decode(output.tokens))) == len(terms)
 
 
-def _ranked(kept: Sequence[Hypothesis], again: Sequence[Hypothesis], *, first: Hypothesis) -> list[Hypothesis]:
-    """Return the outputs of both searches, each once, best first; what was first without a glossary stays so."""
-    by_tokens = {own.tokens: own for own in (*again, *kept)}
-    return sorted(by_tokens.values(), key=lambda own: (own is not first, -own.score))
+def _ranked(outputs: Sequence[Hypothesis], config: DecodingConfig, *, first: Hypothesis) -> list[Hypothesis]:
+    """Return the outputs, best first; what was first without a glossary stays so."""
+    ranked = sorted(outputs, key=lambda own: -own.score)
+    return sorted(by_agreement(ranked) if config.consensus else ranked, key=lambda own: own is not first)
 
 
 def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:
@@ -87,8 +93,3 @@ def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:
         *([(tuple(tokenizer.encode(capital)), Place.START)] if capital != term else []),
     }
     return Constraint(tuple(Form(*form, needs_edge_after=needs_edge(term[-1])) for form in sorted(forms)))
-
-
-def _with_all_alternatives(config: DecodingConfig) -> DecodingConfig:
-    """Return settings under which a search gives every hypothesis that it ends with, to choose among."""
-    return config if config.sample else config.model_copy(update={"alternatives": config.beam})
