@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -157,6 +158,17 @@ def test_what_marian_cannot_do_is_refused_by_name(tmp_path: Path, options: dict[
     with pytest.raises(ModelError, match=what):
         export_huggingface(make(tmp_path / "model", **options), tmp_path / "marian")
     assert not (tmp_path / "marian").exists()
+
+
+@pytest.mark.parametrize(("decoding", "beam"), [({}, 4), ({"beam": 7}, 7), ({"beam": 40, "consensus": True}, 4)])
+def test_the_beam_is_the_models_own_unless_a_consensus_wanted_it(
+    tmp_path: Path, decoding: dict[str, object], beam: int
+) -> None:
+    model = make(tmp_path / "model")
+    description = model.description.model_copy(update={"decoding": decoding})
+    export_huggingface(replace(model, description=description), tmp_path / "exported")
+    generation = json.loads((tmp_path / "exported" / "generation_config.json").read_text(encoding="utf-8"))
+    assert generation["num_beams"] == beam
 
 
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:

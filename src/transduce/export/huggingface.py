@@ -152,7 +152,8 @@ def _generation(model: ModelDirectory) -> dict[str, Any]:
     decoding = model.description.decoding
     return {
         **_special_ids(),
-        "num_beams": decoding.get("beam", 4),
+        # A beam for a consensus, which is not known there, is wider than a search is worth.
+        "num_beams": 4 if decoding.get("consensus") else decoding.get("beam", 4),
         "length_penalty": 1.0,  # there a power of the length, which the paper's penalty is not
         "max_length": 512,
         "bad_words_ids": [[PAD], [UNK], [START_ID]],
