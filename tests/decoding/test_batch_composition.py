@@ -79,10 +79,7 @@ def batchings(texts: list[Tensor]) -> list[tuple[list[int], int]]:
     return [(by_length, 64), (by_length[::-1], 61), (at_random, 64), (by_length, 13), (at_random, 200)]
 
 
-@pytest.mark.parametrize(
-    "way",
-    [{"beam": 1}, {"beam": 4, "alternatives": 3}, {"beam": 8, "consensus": True}, {"sample": True, "temperature": 1.5}],
-)
+@pytest.mark.parametrize("way", [{"beam": 1}, {"beam": 4, "alternatives": 3}, {"sample": True, "temperature": 1.5}])
 def test_company_changes_nothing_in_float64(way: dict[str, object]) -> None:
     torch.manual_seed(3)
     sizes = {"layers": 1, "d_model": 8, "d_ff": 16, "heads": 2}

@@ -38,7 +38,6 @@ def without_others(table_NMV: Tensor, lists: list[list[int]]) -> Tensor:
         {},
         {"beam": 1},
         {"beam": 6, "alternatives": 6, "stop": "full"},
-        {"beam": 6, "alternatives": 2, "consensus": True},
         {"sample": True, "alternatives": 5, "temperature": 0.7},
         {"sample": True, "top_k": 3},
     ],

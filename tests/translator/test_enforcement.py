@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from transduce.decoding.consensus import agreements
 from transduce.decoding.constraints import Place
 from transduce.errors import ConfigError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, save_model
 from transduce.text.tokenizer import Tokenizer
 from transduce.translator import Glossary, Translator
+from transduce.translator.consensus import agreements
 from transduce.translator.enforcement import constraint_of
 from transduce.translator.terminology import appearing
 from transduce.translator.translator import WantedPrecision
@@ -135,9 +135,7 @@ def test_consensus_is_sought_among_the_outputs_that_have_the_terms(
     translator, glossary, text = load("float32"), Glossary(TERMS), TEXTS[2]
     options: dict[str, Any] = {"beam": 8, "length_penalty": 4.0}  # so that an untrained network's outputs all count
     offered = translator.translate(text, glossary=glossary, alternatives=8, **options).alternatives
-    numbers = {piece: number for number, piece in enumerate({piece for own in offered for piece in own.tokens})}
-    agreements_KK = agreements([[numbers[piece] for piece in own.tokens] for own in offered])
-    shares = agreements_KK @ np.exp([own.score for own in offered])
+    shares = agreements([own.text for own in offered]) @ np.exp([2 * own.score for own in offered])
     expected = [own for _, own in sorted(zip(shares, offered, strict=True), key=lambda pair: -pair[0])]
     assert expected[0] != offered[0], "else nothing is shown"
     found = translator.translate(text, glossary=glossary, alternatives=3, consensus=True, **options)

@@ -23,7 +23,7 @@ def dealt(threads: int, *, count: int = len(LENGTHS), rows: int = 1) -> list[lis
             batches.append(batch)
         return [[Hypothesis(sentences[n].ids, 0.0, float(n), is_finished=True)] for n in batch]
 
-    found = Searcher(nowhere, threads=threads)._in_batches(sentences, searched, rows=rows)
+    found = Searcher(nowhere, nowhere, threads=threads)._in_batches(sentences, searched, rows=rows)
     assert [own[0].score for own in found] == list(range(count))
     return batches
 

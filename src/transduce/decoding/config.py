@@ -36,8 +36,8 @@ class DecodingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     """
     consensus: bool = False
     """Put first, of the hypotheses that the search ends with, not the most probable but the one that the others agree
-    with most: minimum Bayes risk. A wider beam gives it more to choose from; with `sample` it plays no part.
-    Departure.
+    with most: minimum Bayes risk. A wider beam gives it more to choose from; with `sample` it plays no part. What
+    agrees is text, so this is the translator's: `search` leaves it out. Departure.
     """
     alternatives: PositiveInt = 1
     """Hypotheses returned for each sentence, the best one included: at most `beam`, or any number of samples."""

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import DecodingConfig
-from transduce.decoding.consensus import all_hypotheses, by_agreement
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.sampling import sample
 from transduce.decoding.shortlisted import Shortlisted
@@ -33,9 +32,6 @@ def search(
         return _search_among(Shortlisted(stepper, lists), source_BS, config, numbers=numbers, prefixes=prefixes)
     if config.sample:
         return sample(stepper, source_BS, config, numbers=numbers, prefixes=prefixes)
-    if config.consensus:
-        found = beam_search(stepper, source_BS, all_hypotheses(config), prefixes=prefixes)
-        return [by_agreement(own)[: config.alternatives] for own in found]
     return beam_search(stepper, source_BS, config, prefixes=prefixes)
 
 

@@ -8,15 +8,15 @@ A term is written as the glossary has it, with a word's mark or, after punctuati
 beginning of a sentence its first letter may be a capital.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from transduce.decoding.config import DecodingConfig
-from transduce.decoding.consensus import all_hypotheses, by_agreement
 from transduce.decoding.constraints import Constraint, Constraints, Form, Place
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import ConfigError
 from transduce.text.tokenizer import Tokenizer
 from transduce.text.word_edges import needs_edge
+from transduce.translator.consensus import all_hypotheses, by_agreement
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary, appearing
 
@@ -66,8 +66,9 @@ def search_with_terms(
     )
     for n, constrained in zip(lacking, again, strict=True):
         kept = [own for own in found[n] if _has_all(sentences[n], wanted[n], own, tokenizer)]
-        together = list({own.tokens: own for own in (*constrained, *kept)}.values())
-        found[n] = _ranked(together, config, first=found[n][0])[: config.alternatives] or found[n]
+        together = {own.tokens: own for own in (*constrained, *kept)}.values()
+        ranked = _ranked(together, config, first=found[n][0], tokenizer=tokenizer)
+        found[n] = ranked[: config.alternatives] or found[n]
     return found
 
 
@@ -77,10 +78,14 @@ def _has_all(sentence: Sentence, terms: Sequence[str], output: Hypothesis, token
     return appearing(terms, sentence.without_foreign_symbols(tokenizer.decode(output.tokens))) == len(terms)
 
 
-def _ranked(outputs: Sequence[Hypothesis], config: DecodingConfig, *, first: Hypothesis) -> list[Hypothesis]:
+def _ranked(
+    outputs: Iterable[Hypothesis], config: DecodingConfig, *, first: Hypothesis, tokenizer: Tokenizer
+) -> list[Hypothesis]:
     """Return the outputs, best first; what was first without a glossary stays so."""
     ranked = sorted(outputs, key=lambda own: -own.score)
-    return sorted(by_agreement(ranked) if config.consensus else ranked, key=lambda own: own is not first)
+    if config.consensus:
+        ranked = by_agreement(ranked, decode=tokenizer.decode)
+    return sorted(ranked, key=lambda own: own is not first)
 
 
 def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:

@@ -14,6 +14,7 @@ from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import Stepwise
 from transduce.text.placeholders import RESERVED, Protected, restore
+from transduce.translator.consensus import Decode, all_hypotheses, by_agreement
 
 BATCH_TOKENS = 4096  # of all beams together; twice as many are 1 % faster in int8 and take 100 MB more at base size
 _WORTH_A_THREAD = 256  # tokens: 40 short sentences gain a fifth by being divided; where it stops is not measured
@@ -42,13 +43,18 @@ class Searcher:
     """A model and how many batches of sentences it takes at a time."""
 
     stepper: Stepwise[Any]
+    decode: Decode
+    """What a consensus is sought by."""
     threads: int = 1
     """An int8 kernel runs on one core, without Python's lock: threads take a batch each. Torch divides its own."""
     shortlist: Shortlist | None = None
     """What each sentence's own vocabulary is taken from; terms are enforced in the whole one."""
 
     def search(self, sentences: Sequence[Sentence], config: DecodingConfig) -> list[list[Hypothesis]]:
-        """Return the outputs of each sentence."""
+        """Return the outputs of each sentence, best first."""
+        if config.consensus and not config.sample:
+            offered = self.search(sentences, all_hypotheses(config).model_copy(update={"consensus": False}))
+            return [by_agreement(own, decode=self.decode)[: config.alternatives] for own in offered]
         shortlist = self.shortlist
 
         def searched(batch: list[int]) -> list[list[Hypothesis]]:

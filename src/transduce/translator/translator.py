@@ -234,6 +234,7 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         searcher = Searcher(
             self.stepper,
+            self.tokenizer.decode,
             threads=self.compute.threads if self.precision == "int8" else 1,
             shortlist=self._shortlist if config.shortlist else None,
         )
