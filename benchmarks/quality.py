@@ -106,11 +106,13 @@ def as_markdown(result: dict[str, Any]) -> str:
         else f"model {run['model']}"
         for run in result["runs"]
     )
+    searches = {json.dumps(run["decoding"]) for run in result["runs"] if "decoding" in run}
     lines = [
         f"# Quality of {result['recipe']}",
         "",
         f"{result['date']}, {result['machine']}: {runs}.",
         "",
+        *(f"Search: `{search}`.\n" for search in sorted(searches)),
         "| test set | protocol | metric | mean | range | signature |",
         "|---|---|---|---|---|---|",
     ]
@@ -136,6 +138,7 @@ def trained_runs(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             "threads": resolve_experiment(output / "experiment.toml").training.threads,
             "minutes": minutes_of(output),
             "training": read_description(output / "model").training,
+            "decoding": read_description(output / "model").decoding,
         }
 
 
