@@ -76,6 +76,13 @@ def test_a_text_far_more_probable_than_all_others_stays_first() -> None:
     assert ranked(["Zucker!", "Ein Hund läuft.", "Ein Hund rennt."], [-1.0, -9.0, -9.0])[0] == "Zucker!"
 
 
+def test_one_text_made_in_several_ways_votes_as_often_and_is_ranked_once() -> None:
+    stray, twice, other = "Zucker!", "Ein Hund läuft.", "Ein Mann geht."
+    assert ranked([stray, twice, other], [-1.0, -1.3, -1.5])[0] == stray
+    found = ranked([stray, twice, twice, other], [-1.0, -1.3, -1.3, -1.5])
+    assert (found[0], found[-1]) == (twice, twice)
+
+
 def test_nothing_to_choose_from_is_left_as_it_is() -> None:
     assert ranked(["one"], [-np.inf]) == ["one"]
     assert ranked([], []) == []
@@ -100,7 +107,9 @@ def test_what_agrees_most_with_all_that_the_beam_ends_with_comes_first(translato
     for text in SENTENCES:
         offered = translator.translate(text, alternatives=12, stop=stop).alternatives
         votes = [sum(np.exp(2 * other.score) * agreement(own.text, other.text) for other in offered) for own in offered]
-        expected = [own for _, own in sorted(zip(votes, offered, strict=True), key=lambda pair: -pair[0])]
+        texts = [own.text for own in offered]
+        places = sorted(range(len(offered)), key=lambda place: (texts[place] in texts[:place], -votes[place]))
+        expected = [offered[place] for place in places]
         found = translator.translate(text, alternatives=3, stop=stop, consensus=True).alternatives
         assert list(found) == expected[:3], "the same outputs with the model's own scores, in another order"
         changed += found[0] != offered[0]

@@ -40,13 +40,18 @@ def all_hypotheses(config: DecodingConfig) -> DecodingConfig:
 
 
 def by_agreement(hypotheses: Sequence[Hypothesis], *, decode: Decode) -> list[Hypothesis]:
-    """Return the hypotheses of one sentence, first the one that the others agree with most; equals as they came."""
+    """Return the hypotheses of one sentence, first the one that the others agree with most; equals as they came.
+
+    All have their vote, but where several make one text only the first of them is ranked: the others come last.
+    """
     if len(hypotheses) < 2:
         return list(hypotheses)
     scores_K = np.array([own.score for own in hypotheses])
     weights_K = np.exp(SHARPNESS * (scores_K - scores_K.max()))
-    agreement_K = agreements([decode(own.tokens) for own in hypotheses]) @ weights_K
-    return [hypotheses[place] for place in np.argsort(-agreement_K, kind="stable")]
+    texts = [decode(own.tokens) for own in hypotheses]
+    agreement_K = agreements(texts) @ weights_K
+    places = sorted(np.argsort(-agreement_K, kind="stable").tolist(), key=lambda place: texts[place] in texts[:place])
+    return [hypotheses[place] for place in places]
 
 
 def agreements(texts: Sequence[str]) -> NDArray[np.float64]:
