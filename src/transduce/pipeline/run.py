@@ -112,20 +112,21 @@ class Run:
             return self._stopped(outcome)
         return self._finish(outcome)
 
-    def seconds_per_step(self, *, during: float = 1.0) -> float:
+    def seconds_per_step(self, *, during: float = 2.0) -> float:
         """Measure steps forward and backward for so many seconds; the later half counts.
 
-        The first steps are slower: a product of a new size takes preparing, and there are some hundreds of sizes.
+        The very first loads what computes and is left out, and the next are slower than those to come: a product of a
+        new size takes preparing, and there are some hundreds of sizes.
         """
-        steps, durations = self.batches.steps(0), [0.0]
-        while len(durations) == 1 or (sum(durations[1:]) < during and len(durations) <= len(steps)):
+        steps, durations = self.batches.steps(0), list[float]()
+        while len(durations) < 2 or (sum(durations[1:]) < during and len(durations) <= len(steps)):
             started = time.monotonic()
-            step = steps[(len(durations) - 1) % len(steps)]
+            step = steps[len(durations) % len(steps)]
             for batch in self.batches.deal(step, epoch=0, rank=self.world.rank, ranks=self.world.size):
                 self.trainer.stepper.accumulate(batch)
             durations.append(time.monotonic() - started)
         self.trainer.stepper.parameters.zero_gradients()
-        return statistics.median(durations[1 + len(durations) // 2 :] or durations[1:])
+        return statistics.median(durations[1 + len(durations[1:]) // 2 :])
 
     def _prepare(self) -> Prepared:
         def work() -> Prepared:
