@@ -59,9 +59,11 @@ def train(recipe: Path, output: Path, *, data: Path, seed: int, more: Sequence[s
 
 
 def minutes_of(run: Path) -> float:
-    """Return how long the run trained, over all its starts."""
-    last = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1]
-    return float(json.loads(last)["seconds"]) / 60
+    """Return how long the run took, over all its starts: training, that of its teachers, and their translations."""
+    logs = [run / "metrics.jsonl", *run.glob("teachers/*/metrics.jsonl")]
+    ends = [json.loads(log.read_text(encoding="utf-8").splitlines()[-1]) for log in logs]
+    written = [json.loads(file.read_text(encoding="utf-8")) for file in run.glob("teachers/*/written/*.json")]
+    return sum(float(part["seconds"]) for part in (*ends, *written)) / 60
 
 
 def score(model: str, test: str, *, languages: tuple[str, str], threads: str | None) -> dict[str, Any]:

@@ -61,6 +61,12 @@ def forked(job: Job) -> dict[str, Any]:
     return Campaign(job.folder, seed=job.seed, told=job.told).forked(job.count).figures()
 
 
+def teachers(job: Job) -> dict[str, Any]:
+    """The same with teachers, whose training and translations come first."""
+    settings = {"training.teacher_steps": 4}
+    return Campaign(job.folder, seed=job.seed, told=job.told, settings=settings).forked(job.count).figures()
+
+
 def _calls(job: Job, scene: int) -> dict[str, Any]:
     def chosen(strikes: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
         return strikes if job.count >= len(strikes) else random.Random(job.seed).sample(strikes, job.count)
@@ -109,6 +115,7 @@ def ranks(job: Job) -> dict[str, Any]:
 
 PARTS: dict[str, tuple[Callable[[Job], dict[str, Any]], int]] = {
     "forked": (forked, 1_000),
+    "teachers": (teachers, 200),
     "command-line": (command_line, 200),
     "calls-of-a-save": (calls_of_a_save, 10_000),
     "calls-of-a-run": (calls_of_a_run, 10_000),

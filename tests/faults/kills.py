@@ -46,7 +46,15 @@ class Tally:
 class Campaign:
     """Runs that are killed in a folder, all of the same experiment, compared with one that never was."""
 
-    def __init__(self, folder: Path, *, seed: int, told: Told = lambda line: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        told: Told = lambda line: None,
+        settings: small_run.Settings | None = None,
+    ) -> None:
+        self.settings = settings
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.told, self.seed = folder, told, seed
         self.chance = random.Random(seed)
@@ -121,12 +129,16 @@ class Campaign:
     def _strike(self, output: Path, lasting: dict[str, float]) -> Strike:
         """Choose a moment: preparing takes time only while nothing is prepared, the other phases only after it."""
         is_prepared = (output / "data" / "prepared.json").exists()
-        phase = self.chance.choice(PHASES[2:]) if is_prepared else "preparing"
-        entry = self.chance.randrange(2) if phase in ("saving", "pruning", "validating") else 0
+        phases = PHASES[2:] if self.settings else PHASES[2:-2]  # the last two are the teachers'
+        phase = self.chance.choice(phases) if is_prepared else "preparing"
+        has_several = phase in ("saving", "pruning", "validating", "translating") or (
+            phase == "training" and self.settings
+        )
+        entry = self.chance.randrange(2) if has_several else 0
         return Strike(phase, entry, self.chance.uniform(0.0, lasting.get(phase, 0.0)))
 
     def _child(self, output: Path, moment: Moment, strike: Strike | None = None) -> int:
-        work = moment.watched(lambda: small_run.train(self.corpus, output), strike=strike)
+        work = moment.watched(lambda: small_run.train(self.corpus, output, settings=self.settings), strike=strike)
         return small_run.forked(work, complaints=self.complaints)
 
     def _command(self, output: Path) -> "subprocess.Popen[bytes]":

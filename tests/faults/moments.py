@@ -13,11 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from transduce.pipeline import diversification
 from transduce.pipeline import run as pipeline
 from transduce.pipeline.validation import Validator
 from transduce.training.checkpoint import Checkpoints
 
-PHASES = ("starting", "preparing", "training", "validating", "saving", "pruning", "averaging", "writing the model")
+PHASES = (
+    *("starting", "preparing", "training", "validating", "saving", "pruning", "averaging", "writing the model"),
+    *("translating", "collecting translations"),
+)
 _PLACES: tuple[tuple[Any, str, str], ...] = (
     (pipeline, "prepare", "preparing"),
     (pipeline, "average_last", "averaging"),
@@ -26,6 +30,8 @@ _PLACES: tuple[tuple[Any, str, str], ...] = (
     (Validator, "__call__", "validating"),
     (Checkpoints, "save", "saving"),
     (Checkpoints, "prune", "pruning"),
+    (diversification.Diversification, "_written", "translating"),
+    (diversification.Diversification, "_build", "collecting translations"),
 )
 
 

@@ -290,7 +290,7 @@ def attempts_on_one_store(folder: Path) -> dict[str, Any]:
     return {**found, "agent": small_run.ended(agent)}
 
 
-def separate_disks(folder: Path) -> dict[str, Any]:
+def separate_disks(folder: Path, *, settings: small_run.Settings | None = None) -> dict[str, Any]:
     """Train on two machines with a disk each, then on one; then give the second machine another text."""
     corpus = small_run.write_text(folder / "corpus")
     other = folder / "other.tsv"
@@ -302,7 +302,8 @@ def separate_disks(folder: Path) -> dict[str, Any]:
 
         def work(rank: int) -> None:
             os.environ["LOCAL_RANK"] = "0"
-            small_run.train(texts[rank], place / f"machine-{0 if shares_a_disk else rank}" / "run")
+            run = place / f"machine-{0 if shares_a_disk else rank}" / "run"
+            small_run.train(texts[rank], run, settings=settings)
 
         return ended(start(work, ranks=2, folder=place))
 
@@ -318,6 +319,14 @@ def separate_disks(folder: Path) -> dict[str, Any]:
     }
 
 
+def teachers_on_separate_disks(folder: Path) -> dict[str, Any]:
+    """The same with teachers, whose models only the first machine has; tell whether both learned from one corpus."""
+    found = separate_disks(folder, settings={"training.teacher_steps": 4})
+    corpora = [folder / "separate" / f"machine-{rank}" / "run" / "teachers" / "corpus" for rank in range(2)]
+    contents = [{file.name: file.read_bytes().hex() for file in corpus.iterdir()} for corpus in corpora]
+    return {**found, "same corpus": contents[0] == contents[1]}
+
+
 SCENES = {
     scene.__name__: scene
     for scene in (
@@ -328,6 +337,7 @@ SCENES = {
         a_long_preparation,
         attempts_on_one_store,
         separate_disks,
+        teachers_on_separate_disks,
     )
 }
 

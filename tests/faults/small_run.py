@@ -117,6 +117,8 @@ def fingerprint(run: Path) -> dict[str, str]:
         run / "model/weights.safetensors",
         run / "model/tokenizer.model",
         *sorted((run / "checkpoints").glob("step-????????/*.safetensors")),
+        *sorted((run / "teachers").glob("*/model/weights.safetensors")),
+        *sorted((run / "teachers").glob("corpus/*.values")),
     ]
     return {str(file.relative_to(run)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 

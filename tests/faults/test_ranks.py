@@ -87,3 +87,11 @@ def test_machines_need_share_no_disk_but_the_same_text(tmp_path: Path) -> None:
     assert codes == [2, 2]
     assert "Rank 0 prepared another corpus" in said[0]
     assert "than ranks 0. Give every machine the same text, or let them share one disk" in said[1]
+
+
+def test_teachers_of_machines_that_share_no_disk(tmp_path: Path) -> None:
+    found = scene("teachers_on_separate_disks", tmp_path)
+    assert found["codes"] == [[0, 0], [0, 0]], found["said"]
+    assert found["difference"] == []
+    assert found["on the second machine"] == ["data", "teachers"]
+    assert found["same corpus"]

@@ -12,7 +12,7 @@ Started again when it is done, it does nothing unless settings, tokenizer or tex
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,16 @@ class Prepared:
     def training_hashes(self) -> Hashes:
         """Return the hashes of the training sources, sorted: what a model keeps to know what it has seen."""
         return np.unique(self.train.source_hashes)
+
+    def reversed(self) -> "Prepared":
+        """Return the same corpus from target to source."""
+        return replace(
+            self,
+            train=self.train.reversed(),
+            valid=self.valid and self.valid.reversed(),
+            test=self.test and self.test.reversed(),
+            report=self.report.reversed(),
+        )
 
 
 def prepare(

@@ -1,6 +1,7 @@
 """What preparation did, in figures: for the model's card, the report page and the user's eyes."""
 
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,10 @@ class SplitReport(BaseModel, frozen=True):
             seen_in_training=0 if training is None else int(are_known(store.source_hashes, training).sum()),
         )
 
+    def reversed(self) -> Self:
+        """Return the figures of the same pairs from target to source; which targets stand twice is not known."""
+        return self.model_copy(update={"source": self.target, "target": self.source, "seen_in_training": 0})
+
 
 class PreparationReport(BaseModel, frozen=True):
     """Everything that preparation did."""
@@ -111,6 +116,16 @@ class PreparationReport(BaseModel, frozen=True):
         return [
             (split, reason, count) for split, report in self.splits.items() for reason, count in report.dropped.items()
         ]
+
+    def reversed(self) -> Self:
+        """Return the report of the same corpus from target to source."""
+        return self.model_copy(
+            update={
+                "source_language": self.target_language,
+                "target_language": self.source_language,
+                "splits": {split: report.reversed() for split, report in self.splits.items()},
+            }
+        )
 
 
 def padding_of(store: TokenStore) -> Mapping[int, float]:

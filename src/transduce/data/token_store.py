@@ -6,6 +6,7 @@ already taken out, because BPE-dropout segments it anew in every epoch. Stores f
 pair as it stood in the file: scores are counted against that.
 """
 
+import copy
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -105,6 +106,7 @@ class TokenStore:
             self.source_hashes: Hashes = map_array(folder / _HASHES, np.dtype("<u8"))
             self.notes: dict[str, Any] = dict(description["notes"])
             pairs = int(description["pairs"])
+            self._sides = (0, 1)
         except (OSError, ValueError, TypeError, KeyError) as fault:
             raise DataError(
                 f"{folder} is no token store that this version can read ({fault}). Delete it and start again: "
@@ -132,12 +134,23 @@ class TokenStore:
 
     def text(self, sentence: int) -> tuple[str, str]:
         """Return a pair as it was segmented: normalised, its placeholders taken out."""
-        return self._text.text(2 * sentence), self._text.text(2 * sentence + 1)
+        source, target = self._sides
+        return self._text.text(2 * sentence + source), self._text.text(2 * sentence + target)
 
     def original(self, sentence: int) -> tuple[str, str]:
         """Return a pair as it stood in its file. Validation and test stores keep it, training stores do not."""
         assert self._originals is not None, f"{self.folder} keeps no originals"
-        return self._originals.text(2 * sentence), self._originals.text(2 * sentence + 1)
+        source, target = self._sides
+        return self._originals.text(2 * sentence + source), self._originals.text(2 * sentence + target)
+
+    def reversed(self) -> "TokenStore":
+        """Return the same pairs from target to source; what is hashed are then the targets, as they are segmented."""
+        other = copy.copy(self)
+        other._source, other._target = self._target, self._source
+        other.source_lengths, other.target_lengths = self.target_lengths, self.source_lengths
+        other._sides = (self._sides[1], self._sides[0])
+        other.source_hashes = sentence_hashes(other.text(sentence)[0] for sentence in range(len(self)))
+        return other
 
     def _check_rows(self, pairs: int) -> None:
         originals = 2 * pairs if self._originals is None else len(self._originals)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from transduce.model.cost import parameter_count
+from transduce.pipeline.diversification import DIRECTIONS, DIVERSIFIED, TEACHERS
 from transduce.pipeline.run import Run
 from transduce.training.config import seconds
 
@@ -28,6 +29,11 @@ def announcement(run: Run) -> Iterator[str]:
         f"{len(run.prepared.train):,} pairs to train on, {valid:,} to validate; {len(steps):,} steps an epoch of at "
         f"most {training.batch_tokens:,} tokens a side, {padding:.1%} padding"
     )
+    if training.teacher_steps is not None:
+        yield (
+            f"two teachers come first, {training.teacher_steps:,} steps each, in {run.folder / TEACHERS}; with what "
+            f"they write there are about {DIVERSIFIED * len(run.prepared.train):,} pairs to train on"
+        )
     yield _duration_line(run, len(steps))
     yield f"about {disk_bytes(run) / 1e9:.2g} GB of disk for checkpoints in {run.folder}"
     yield (
@@ -38,20 +44,23 @@ def announcement(run: Run) -> Iterator[str]:
 
 def disk_bytes(run: Run) -> int:
     """Return what checkpoints will take at most: weights and two moments; the kept, the best, one being written."""
-    return (run.experiment.training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
+    training = run.experiment.training
+    networks = 1 if training.teacher_steps is None else 1 + len(DIRECTIONS)
+    return networks * (training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
 
 
 def _duration_line(run: Run, steps_in_epoch: int) -> str:
     training = run.experiment.training
     per_step = run.seconds_per_step()
-    epoch = per_step * steps_in_epoch
+    epoch = per_step * steps_in_epoch * (1 if training.teacher_steps is None else DIVERSIFIED)
+    teachers = per_step * len(DIRECTIONS) * (training.teacher_steps or 0)
     here = f"{run.compute.threads} threads, {run.compute.precision}"
     bounds = [per_step * bound for bound in (training.step_budget,) if bound is not None]
     bounds += [epoch * training.epochs] if training.epochs else []
     bounds += [seconds(training.time)] if training.time else []
     if bounds:
-        return f"about {spoken(min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
-    least, most = (spoken(epoch * epochs) for epochs in _USUAL_EPOCHS)
+        return f"about {spoken(teachers + min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
+    least, most = (spoken(teachers + epoch * epochs) for epochs in _USUAL_EPOCHS)
     return (
         f"about {spoken(epoch)} an epoch here ({here}); it ends when validation has not improved "
         f"{training.allowed_patience} times, usually after {_USUAL_EPOCHS[0]} to {_USUAL_EPOCHS[1]} epochs: "

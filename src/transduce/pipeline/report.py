@@ -13,12 +13,25 @@ from typing import Any
 from transduce.experiment import ExperimentConfig
 from transduce.files import write_atomically
 from transduce.training.metrics import METRICS_FILE, read_metrics
+from transduce.training.trainer import Validated
 from transduce.training.validation import Sample
 
 REPORT = "report.html"
 SAMPLES_FILE = "samples.jsonl"
 _MOST_POINTS = 600
 _SAMPLE_STEPS_SHOWN = 4
+
+
+def validation_line(validated: Validated) -> str:
+    """Return what is told of a validation while training goes on, with a sentence and its translation."""
+    validation, progress = validated.validation, validated.progress
+    bleu = f", BLEU {validation.bleu:.1f}" if validation.bleu is not None else ""
+    best = " (best so far)" if validated.is_best else ""
+    line = f"step {progress.step:,}: perplexity {validation.perplexity:.2f}{bleu}{best}"
+    if validation.samples:
+        sample = validation.samples[0]
+        line += f"\n  {sample.source}\n  → {sample.translation}"
+    return line
 
 
 def append_samples(run: Path, step: int, samples: Sequence[Sample]) -> None:

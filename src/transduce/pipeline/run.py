@@ -3,6 +3,7 @@
     runs/en-de/
       experiment.toml  metrics.jsonl  samples.jsonl  report.html  tensorboard/
       data/            the tokenizer and the token stores
+      teachers/        with training.teacher_steps: who translated the corpus, and what it became
       checkpoints/     where training goes on from
       model/           what to translate with: the best so far, in the end the average
 
@@ -10,11 +11,12 @@ Killed at any moment and started again, it ends with the same weights.
 """
 
 import contextlib
+import gc
 import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transduce.compute import Compute
+from transduce.compute import Compute, settle
 from transduce.data.preparation import Prepared, prepare
 from transduce.data.shortlist import Shortlist, learn_shortlist
+from transduce.data.token_store import TokenStore
 from transduce.errors import DataError, ModelError
 from transduce.experiment import ExperimentConfig
 from transduce.files import disk_faults_explained, locked, make_folder, sweep
@@ -33,8 +36,9 @@ from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, find_model, load_model, read_description, save_model
 from transduce.pipeline.card import Provenance, write_card
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
+from transduce.pipeline.diversification import TEACHERS, Direction, Diversification, teacher
 from transduce.pipeline.planning import Choice, keep_experiment
-from transduce.pipeline.report import REPORT, append_samples, write_report
+from transduce.pipeline.report import REPORT, append_samples, validation_line, write_report
 from transduce.pipeline.validation import Validator
 from transduce.progress import Progress, Silent
 from transduce.training.arithmetic import Arithmetic
@@ -49,6 +53,7 @@ from transduce.training.trainer import Ending, Outcome, Surroundings, Trainer, V
 from transduce.training.validation import Validation
 
 LOCK = "run.lock"
+_WITH_TEACHERS = "train pairs with the teachers' translations"
 
 
 @dataclass(frozen=True)
@@ -65,24 +70,20 @@ class Finished:
 class Run:
     """A run directory being worked on: its experiment, its corpus, its network."""
 
-    def __init__(self, choice: Choice, output: Path, *, progress: Progress, world: World) -> None:
+    def __init__(
+        self, choice: Choice, output: Path, *, progress: Progress, world: World, prepared: Prepared | None = None
+    ) -> None:
         self.choice, self.folder, self.progress, self.world = choice, output, progress, world
         self.experiment = choice.experiment
         self.compute: Compute = settle_compute(self.experiment.training, output, world=world)
-        self.prepared = self._prepare()
+        self.prepared = prepared or self._prepare()
         size = self.prepared.tokenizer.vocabulary_size
         self.experiment = self.experiment.model_copy(
             update={"model": self.experiment.model.model_copy(update={"vocabulary_size": size})}
         )
         self.network = new_network(self.experiment)
         self.network.to(self.compute.device)
-        model = self.experiment.model
-        self.batches = TrainingBatches(
-            self.prepared.train,
-            self.experiment.training,
-            segmenter=self.prepared.tokenizer,
-            max_length=model.learned_positions if model.positions == "learned" else None,
-        )
+        self.batches = self._batches(self.prepared.train)
         self.validator = self._validator()
         self.stop_requested: Callable[[], bool] = lambda: False
         self.last_validation: Validation | None = None
@@ -105,6 +106,12 @@ class Run:
     def train(self, *, stop_requested: Callable[[], bool]) -> Finished:
         """Train to the end of the budget, then leave the finished model."""
         self.stop_requested = stop_requested
+        if self.experiment.training.teacher_steps is not None:
+            corpus = self._diversification().corpus()
+            if corpus is None:
+                self.progress.note("stopped among the teachers; what they have learned and written is saved")
+                return self._stopped(Outcome(Ending.STOPPED, Progressed()))
+            self._learn_from(corpus)
         if self.world.is_main:
             self._catch_up_with_best()
         outcome = self.trainer.run()
@@ -150,6 +157,49 @@ class Run:
             )
         return prepared
 
+    def _batches(self, store: TokenStore) -> TrainingBatches:
+        model = self.experiment.model
+        return TrainingBatches(
+            store,
+            self.experiment.training,
+            segmenter=self.prepared.tokenizer,
+            max_length=model.learned_positions if model.positions == "learned" else None,
+        )
+
+    def _diversification(self) -> Diversification:
+        def teach(direction: Direction, folder: Path, prepared: Prepared) -> Path | None:
+            if self.world.is_main:
+                make_folder(folder)
+                sweep(folder)
+            choice = replace(self.choice, experiment=teacher(self.experiment, direction))
+            self.progress.note(f"training the {direction} teacher in {folder}")
+            run = Run(choice, folder, progress=self.progress, world=self.world, prepared=prepared)
+            finished = run.train(stop_requested=self.stop_requested)
+            del run
+            gc.collect()  # a run refers to itself; its network and moments must not wait for the collector
+            return None if finished.outcome.ending is Ending.STOPPED else finished.model
+
+        return Diversification(
+            self.experiment,
+            self.prepared,
+            self.folder / TEACHERS,
+            teach=teach,
+            stop_requested=self.stop_requested,
+            threads=self.compute.threads,
+            world=self.world,
+            progress=self.progress,
+        )
+
+    def _learn_from(self, corpus: TokenStore) -> None:
+        """Take the teachers' corpus in place of the one that was prepared."""
+        settle(threads=self.compute.threads, precision=self.compute.precision)  # teachers may have begun with others
+        self.batches = self.trainer.batches = self._batches(corpus)
+        self.trainer.identity["data.written_by_teachers"] = corpus.notes["written"]
+
+    def _figures(self) -> dict[str, Any]:
+        diversified = {} if self.batches.store is self.prepared.train else {_WITH_TEACHERS: len(self.batches.store)}
+        return {**diversified, **corpus_figures(self.prepared.report)}
+
     def _validator(self) -> Validator | None:
         if self.prepared.valid is None or not len(self.prepared.valid):
             return None
@@ -176,7 +226,7 @@ class Run:
         if validated.is_best or not (self.folder / "model").exists():
             self._save_model(_parameters(self.network), (step,), validated.progress, validated.validation)
         self._write_report("training", validated.progress, validated.validation)
-        self.progress.note(_validation_line(validated))
+        self.progress.note(validation_line(validated))
 
     def _catch_up_with_best(self) -> None:
         """Write the model of the best checkpoint if a kill fell between the two."""
@@ -257,7 +307,7 @@ class Run:
         provenance = Provenance(
             experiment=self.experiment,
             compute=self.compute,
-            data=corpus_figures(self.prepared.report),
+            data=self._figures(),
             steps=steps,
             progress={**progressed, "seconds": progress.seconds},
             scores=scores,
@@ -301,9 +351,7 @@ class Run:
             facts.insert(2, ("validation perplexity", f"{validation.perplexity:.2f}"))
             if validation.bleu is not None:
                 facts.insert(3, ("validation BLEU", f"{validation.bleu:.1f}"))
-        return write_report(
-            self.folder, self.experiment, status=status, facts=facts, data=corpus_figures(self.prepared.report)
-        )
+        return write_report(self.folder, self.experiment, status=status, facts=facts, data=self._figures())
 
 
 @contextlib.contextmanager
@@ -342,17 +390,6 @@ def _at_least_as_good(validation: Validation, measure: str, best: float) -> bool
     value = validation.loss if measure == "loss" else validation.bleu
     assert value is not None
     return value <= best if measure == "loss" else value >= best
-
-
-def _validation_line(validated: Validated) -> str:
-    validation, progress = validated.validation, validated.progress
-    bleu = f", BLEU {validation.bleu:.1f}" if validation.bleu is not None else ""
-    best = " (best so far)" if validated.is_best else ""
-    line = f"step {progress.step:,}: perplexity {validation.perplexity:.2f}{bleu}{best}"
-    if validation.samples:
-        sample = validation.samples[0]
-        line += f"\n  {sample.source}\n  → {sample.translation}"
-    return line
 
 
 def _listed(steps: tuple[int, ...]) -> str:

@@ -1,0 +1,243 @@
+"""Data diversification (Nguyen et al. 2020; not in the paper): more pairs from the same corpus, by two teachers.
+
+    RUN/teachers/forward, backward   their checkpoints, metrics and models, in either direction
+    RUN/teachers/forward/written     what each wrote, a file for every thousand sentences
+    RUN/teachers/corpus              the token store to learn from
+
+A pair (x, y) becomes three: itself, x with the forward teacher's y, and the backward teacher's x with y. The teachers
+are networks like the one to be trained, from other seeds, with the same tokenizer.
+
+Killed at any moment and started again, it goes on with the first part that is missing, and ends with the same bytes.
+Nothing that may change between two starts has a part in what they write. Translations, but not the corpus, are held in
+memory.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from transduce.data.encoding import segmentable
+from transduce.data.portions import in_portions
+from transduce.data.preparation import Prepared
+from transduce.data.token_store import TokenStore, TokenStoreWriter, token_store_written
+from transduce.decoding.config import DecodingConfig
+from transduce.errors import DataError
+from transduce.experiment import ExperimentConfig
+from transduce.files import make_folder, sha256_of_file, sweep, write_atomically
+from transduce.model_directory import WEIGHTS
+from transduce.pipeline.corpus_figures import corpus_fingerprint
+from transduce.progress import Progress
+from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.training.config import TrainingConfig
+from transduce.training.distributed import World
+from transduce.training.randomness import mixed_seed
+from transduce.translator.translator import Translator
+
+Direction = Literal["forward", "backward"]
+DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")
+
+DIVERSIFIED = 1 + len(DIRECTIONS)
+"""How many pairs each one becomes, where both teachers wrote something to learn from."""
+
+TEACHERS = "teachers"
+_CORPUS, _WRITTEN = "corpus", "written"
+_SENTENCES_AT_ONCE = 1000
+_LARGEST_SEED = 2**31
+# A higher penalty than the paper's: what teachers write should not be shorter than what people write.
+_SEARCH = DecodingConfig(beam=5, length_penalty=1.5)
+_CHECKPOINTS, _AVERAGED, _VALIDATIONS = 20, 4, 4
+
+
+def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentConfig:
+    """Return the experiment of a teacher: this one from another seed, with its own steps, intervals and average.
+
+    Intervals decide which checkpoints become its model, so they are not left to what may change between two starts.
+    """
+    training, data = experiment.training, experiment.data
+    steps = training.teacher_steps
+    assert steps is not None, "this experiment has no teachers"
+    changes = {
+        **dict.fromkeys(("teacher_steps", "steps", "epochs", "time", "decay_steps", "patience")),
+        "decay_steps" if training.schedule == "cosine" else "steps": steps,
+        "seed": mixed_seed(direction, training.seed) % _LARGEST_SEED,
+        "checkpoint_every": max(1, steps // _CHECKPOINTS),
+        "keep_checkpoints": _AVERAGED,
+        "average_last": _AVERAGED,
+        "validate_every": max(1, steps // _VALIDATIONS),
+        "best_by": "loss",
+        "shortlist": 0,
+    }
+    own = TrainingConfig.model_validate({**training.model_dump(), **changes})
+    if direction == "backward":
+        languages = {"source_language": data.target_language, "target_language": data.source_language}
+        data = data.model_copy(update=languages)
+    decoding = experiment.decoding.model_copy(update={"shortlist": False})
+    return experiment.model_copy(update={"training": own, "data": data, "decoding": decoding})
+
+
+class Written(BaseModel, frozen=True):
+    """A file of what a teacher wrote."""
+
+    model: str
+    """The SHA-256 of its weights."""
+    seconds: float
+    texts: tuple[str, ...]
+    """A translation of every source; empty where there is none to learn from."""
+
+
+@dataclass(frozen=True)
+class Diversification:
+    """What the teachers of one run make of its corpus."""
+
+    experiment: ExperimentConfig
+    prepared: Prepared
+    folder: Path
+    """That of the teachers."""
+    teach: Callable[[Direction, Path, Prepared], Path | None]
+    """Trains a teacher in a folder; returns its model, or nothing if it was asked to stop."""
+    stop_requested: Callable[[], bool]
+    threads: int
+    world: World
+    progress: Progress
+
+    def corpus(self) -> TokenStore | None:
+        """Return the store to learn from, built unless it stands there already; nothing if it was asked to stop."""
+        self._clear(self.folder)
+        built = self._built()
+        if self.world.any(built is None):
+            written: dict[Direction, list[str]] = {}
+            for direction in DIRECTIONS:
+                prepared = self.prepared if direction == "forward" else self.prepared.reversed()
+                model = self.teach(direction, self.folder / direction, prepared)
+                texts = None if model is None else self._written(direction, model, prepared.train)
+                if texts is None:
+                    return None
+                written[direction] = texts
+            built = self.world.in_turns(lambda: self._build(written), doing="collecting translations")
+        assert built is not None, "where one rank has none, all build it"
+        self._refuse_other_corpora(built)
+        return built
+
+    @cached_property
+    def _origin(self) -> str:
+        """What the store follows from: the corpus and the teachers' experiments."""
+        teachers = [teacher(self.experiment, direction) for direction in DIRECTIONS]
+        settings = [[one.model.model_dump(mode="json"), one.training.trajectory()] for one in teachers]
+        parts = [corpus_fingerprint(self.prepared.report), _SEARCH.model_dump(mode="json"), *settings]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _built(self, *, digest: str | None = None) -> TokenStore | None:
+        """Return the store that stands there, if it is this run's and, where given, of this digest."""
+        try:
+            store = TokenStore.open(self.folder / _CORPUS)
+        except DataError:
+            return None
+        is_ours = store.notes.get("origin") == self._origin and digest in (None, store.notes.get("written"))
+        return store if is_ours else None
+
+    def _written(self, direction: Direction, model: Path, store: TokenStore) -> list[str] | None:
+        """Return a translation of every source, or nothing if it was asked to stop.
+
+        Rank 0 translates, for it has the model; the others wait as long as it gives signs of life.
+        """
+        writer, place = _Writer(model, self.threads), model.parent / _WRITTEN
+        self._clear(place)
+        found: list[str] = []
+        with self.progress.stage(f"the {direction} teacher translates", total=len(store), unit="sentences") as stage:
+            for start in range(0, len(store), _SENTENCES_AT_ONCE):
+                if self.world.any(self.stop_requested()):
+                    return None
+                sources = [store.text(n)[0] for n in range(start, min(start + _SENTENCES_AT_ONCE, len(store)))]
+
+                def some(sources: Sequence[str] = sources, at: Path = place / f"{start:010d}.json") -> Sequence[str]:
+                    return writer.written(sources, at=at) if self.world.is_main else ()
+
+                texts = self.world.in_turns(some, doing=f"translating {direction} {start}")
+                found += json.loads(self.world.broadcast_text(json.dumps(texts)))
+                stage.advance(len(sources))
+        return found
+
+    def _clear(self, folder: Path) -> None:
+        if self.world.is_main:
+            make_folder(folder)
+            sweep(folder)
+
+    def _build(self, written: Mapping[Direction, Sequence[str]]) -> TokenStore:
+        digest = hashlib.sha256(json.dumps([written[direction] for direction in DIRECTIONS]).encode()).hexdigest()
+        built = self._built(digest=digest)
+        if built is not None:  # another rank's, on the same disk
+            return built
+        tokenizer = self.prepared.tokenizer
+        store = self.prepared.train
+        longest = int(max(store.source_lengths.max(), store.target_lengths.max()))
+        with token_store_written(self.folder / _CORPUS, vocabulary_size=tokenizer.vocabulary_size) as writer:
+            for some in in_portions(self._pairs(written), lambda pair: len(pair[0]) + len(pair[1])):
+                _append(some, writer, tokenizer, longest=longest)
+            writer.notes.update(origin=self._origin, written=digest)
+        return TokenStore.open(self.folder / _CORPUS)
+
+    def _pairs(self, written: Mapping[Direction, Sequence[str]]) -> Iterator[tuple[str, str]]:
+        store = self.prepared.train
+        for number in range(len(store)):
+            yield store.text(number)
+        for number, text in enumerate(written["forward"]):
+            if text:
+                yield segmentable(store.text(number)[0], text)
+        for number, text in enumerate(written["backward"]):
+            if text:
+                yield segmentable(text, store.text(number)[1])
+
+    def _refuse_other_corpora(self, store: TokenStore) -> None:
+        own = str(store.notes["written"])
+        if any(found != own for found in self.world.gather_texts(own)):
+            raise DataError(
+                f"{self.folder / _CORPUS} differs between the machines of this run. Delete it on all of them and start "
+                "again: it is built anew from what the teachers wrote."
+            )
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """A teacher that is loaded when there is something left to translate."""
+
+    model: Path
+    threads: int
+
+    @cached_property
+    def translator(self) -> Translator:
+        return Translator.load(self.model, threads=self.threads)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return sha256_of_file(self.model / WEIGHTS)
+
+    def written(self, sources: Sequence[str], *, at: Path) -> tuple[str, ...]:
+        """Return a translation of every source; kept in a file, they are made once."""
+        try:
+            kept = Written.model_validate_json(at.read_bytes())
+        except (OSError, ValidationError):
+            kept = None
+        if kept is not None and kept.model == self.fingerprint and len(kept.texts) == len(sources):
+            return kept.texts
+        started = time.monotonic()
+        translations = self.translator.translate_all(sources, _SEARCH)
+        texts = tuple("" if t.refusal or t.missing or t.surplus else t.text for t in translations)
+        kept = Written(model=self.fingerprint, seconds=time.monotonic() - started, texts=texts)
+        write_atomically(at, kept.model_dump_json() + "\n")
+        return texts
+
+
+def _append(pairs: Sequence[tuple[str, str]], writer: TokenStoreWriter, tokenizer: Tokenizer, *, longest: int) -> None:
+    """Add pairs, but those in which a teacher wrote more than the longest sentence of the corpus."""
+    sources, targets = (
+        [[*ids, EOS] for ids in tokenizer.encode_all([pair[side] for pair in pairs])] for side in range(2)
+    )
+    kept = [n for n in range(len(pairs)) if max(len(sources[n]), len(targets[n])) <= longest]
+    writer.append([sources[n] for n in kept], [targets[n] for n in kept], texts=[pairs[n] for n in kept])
