@@ -112,10 +112,10 @@ class Scene:
     def __init__(self, folder: Path, prepared: Prepared) -> None:
         self.folder, self.prepared, self.size = folder, prepared, diversification._SENTENCES_AT_ONCE
 
-    def write(self, direction: Direction, texts: Sequence[str], *, weights: bytes = b"weights") -> None:
+    def write(self, direction: Direction, texts: Sequence[str]) -> None:
         model = self.folder / direction / "model" / WEIGHTS
         model.parent.mkdir(parents=True, exist_ok=True)
-        model.write_bytes(weights)
+        model.write_bytes(b"weights")
         (self.folder / direction / "written").mkdir(exist_ok=True)
         for start in range(0, len(texts), self.size):
             part = Written(
@@ -126,9 +126,9 @@ class Scene:
     def file(self, direction: Direction, start: int) -> Path:
         return self.folder / direction / "written" / f"{start:010d}.json"
 
-    def corpus(self, *, seed: int = 1) -> list[tuple[str, str]]:
+    def corpus(self, **training: int) -> list[tuple[str, str]]:
         store = Diversification(
-            experiment(seed=seed),
+            experiment(**training),
             self.prepared,
             self.folder,
             teach=lambda direction, folder, prepared: folder / "model",  # which nothing can load
@@ -179,11 +179,12 @@ def test_what_is_not_this_teachers_is_written_anew(scene: Scene, fault: Callable
         scene.corpus()
 
 
-def test_the_corpus_of_another_seed_is_not_taken(scene: Scene, prepared: Prepared) -> None:
+@pytest.mark.parametrize("changed", [{"seed": 2}, {"teacher_steps": 701}, {"warmup_steps": 17}])
+def test_the_corpus_of_other_teachers_is_not_taken(scene: Scene, prepared: Prepared, changed: dict[str, int]) -> None:
     first = scene.corpus()
     scene.write("forward", ["Anders."] * len(prepared.train))
     assert scene.corpus() == first
-    assert ("Anders." in {target for _, target in scene.corpus(seed=2)}) is True
+    assert "Anders." in {target for _, target in scene.corpus(**changed)}
 
 
 def test_placeholders_that_teachers_wrote_are_symbols_in_the_order_of_the_source(tmp_path: Path) -> None:
@@ -273,8 +274,7 @@ def test_what_teachers_cost_is_announced(corpus: Path, tmp_path: Path, monkeypat
             monkeypatch.setattr(run, "seconds_per_step", lambda: 600.0)
             lines = list(announcement(run))
             disk.append(disk_bytes(run))
-    steps = small_run.SETTINGS["training.steps"]
-    assert steps == 12
+    assert small_run.SETTINGS["training.steps"] == 12
     assert any(line.startswith(f"about {(12 + 2 * 8) / 6:.1f} hours here at most") for line in lines)
     assert any(line.startswith("two teachers come first, 8 steps each, in ") for line in lines)
     assert disk[1] == 3 * disk[0]

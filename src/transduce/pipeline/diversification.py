@@ -115,6 +115,7 @@ class Diversification:
             written: dict[Direction, list[str]] = {}
             for direction in DIRECTIONS:
                 prepared = self.prepared if direction == "forward" else self.prepared.reversed()
+                self._clear(self.folder / direction)
                 model = self.teach(direction, self.folder / direction, prepared)
                 texts = None if model is None else self._written(direction, model, prepared.train)
                 if texts is None:
@@ -130,7 +131,8 @@ class Diversification:
         """What the store follows from: the corpus and the teachers' experiments."""
         teachers = [teacher(self.experiment, direction) for direction in DIRECTIONS]
         settings = [[one.model.model_dump(mode="json"), one.training.trajectory()] for one in teachers]
-        parts = [corpus_fingerprint(self.prepared.report), _SEARCH.model_dump(mode="json"), *settings]
+        steps = self.experiment.training.teacher_steps  # of a trajectory it is a part with schedule "cosine" alone
+        parts = [corpus_fingerprint(self.prepared.report), _SEARCH.model_dump(mode="json"), steps, *settings]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def _built(self, *, digest: str | None = None) -> TokenStore | None:

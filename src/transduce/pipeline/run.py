@@ -168,9 +168,6 @@ class Run:
 
     def _diversification(self) -> Diversification:
         def teach(direction: Direction, folder: Path, prepared: Prepared) -> Path | None:
-            if self.world.is_main:
-                make_folder(folder)
-                sweep(folder)
             choice = replace(self.choice, experiment=teacher(self.experiment, direction))
             self.progress.note(f"training the {direction} teacher in {folder}")
             run = Run(choice, folder, progress=self.progress, world=self.world, prepared=prepared)

@@ -122,7 +122,7 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     teacher_steps: PositiveInt | None = None
     """Train two teachers first, networks like this one, for so many steps each, one in each direction, and let them
     translate the training text: the forward one its sources, the backward one its targets. Training then learns from
-    three times as many pairs. None is off. Departure: data diversification, Nguyen et al. 2020. [steps]
+    three times as many pairs. Off unless given. Departure: data diversification, Nguyen et al. 2020. [steps]
     """
 
     precision: Literal["auto", "float32", "bf16"] = "auto"
