@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import small_run
-from tests.faults.moments import PHASES, Moment, Strike
+from tests.faults.moments import PHASES, PHASES_OF, Moment, Strike
 
 KILLS_OF_A_RUN = 12
 """So often a run is killed before it is let go on to its end."""
@@ -129,7 +129,7 @@ class Campaign:
     def _strike(self, output: Path, lasting: dict[str, float]) -> Strike:
         """Choose a moment: preparing takes time only while nothing is prepared, the other phases only after it."""
         is_prepared = (output / "data" / "prepared.json").exists()
-        phases = PHASES[2:] if self.settings else PHASES[2:-2]  # the last two are the teachers'
+        phases = [*PHASES[2:], *(phase for setting in self.settings or () for phase in PHASES_OF[setting])]
         phase = self.chance.choice(phases) if is_prepared else "preparing"
         has_several = phase in ("saving", "pruning", "validating", "translating") or (
             phase == "training" and self.settings

@@ -13,25 +13,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from transduce.pipeline import diversification
+from transduce.pipeline import diversification, making, preparing, refinement, writing
 from transduce.pipeline import run as pipeline
 from transduce.pipeline.validation import Validator
 from transduce.training.checkpoint import Checkpoints
 
-PHASES = (
-    *("starting", "preparing", "training", "validating", "saving", "pruning", "averaging", "writing the model"),
-    *("translating", "collecting translations"),
-)
+PHASES = ("starting", "preparing", "training", "validating", "saving", "pruning", "averaging", "writing the model")
+PHASES_OF = {
+    "training.teacher_steps": ("translating", "collecting translations"),
+    "training.risk_steps": ("translating", "judging candidates"),
+    "training.risk_candidates": (),
+}
+"""Those that a run has more with a setting."""
+_ALL = tuple(dict.fromkeys([*PHASES, *(phase for phases in PHASES_OF.values() for phase in phases)]))
 _PLACES: tuple[tuple[Any, str, str], ...] = (
-    (pipeline, "prepare", "preparing"),
+    (preparing, "prepare", "preparing"),
     (pipeline, "average_last", "averaging"),
-    (pipeline, "save_model", "writing the model"),
+    (making, "save_model", "writing the model"),
     (pipeline.Run, "train", "training"),
     (Validator, "__call__", "validating"),
     (Checkpoints, "save", "saving"),
     (Checkpoints, "prune", "pruning"),
-    (diversification.Diversification, "_written", "translating"),
+    (writing.Writing, "outputs", "translating"),
     (diversification.Diversification, "_build", "collecting translations"),
+    (refinement.Judging, "_build", "judging candidates"),
 )
 
 
@@ -72,7 +77,7 @@ class Moment:
     @property
     def phase(self) -> str:
         """The phase that the child is in."""
-        return PHASES[self._memory[0]]
+        return _ALL[self._memory[0]]
 
     def watched(self, work: Callable[[], None], *, strike: Strike | None = None) -> Callable[[], None]:
         """Return `work` such that it tells its phases and is killed in one of them; to be called in the child."""
@@ -80,7 +85,7 @@ class Moment:
         def told() -> None:
             self._strike = strike
             for owner, name, phase in _PLACES:
-                setattr(owner, name, self._telling(getattr(owner, name), PHASES.index(phase)))
+                setattr(owner, name, self._telling(getattr(owner, name), _ALL.index(phase)))
             work()
 
         self._memory[0] = 0
@@ -91,7 +96,7 @@ class Moment:
         def telling(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
             before, self._memory[0] = self._memory[0], phase
             if self._strike is not None:
-                self._strike.entered(PHASES[phase])
+                self._strike.entered(_ALL[phase])
             try:
                 return function(*arguments, **named)
             finally:
@@ -101,7 +106,7 @@ class Moment:
 
     def durations(self, is_over: Callable[[], bool]) -> dict[str, float]:
         """Watch a child until it is over; return how long each phase lasts on average, in seconds."""
-        seconds = dict.fromkeys(("", *PHASES), 0.0)
+        seconds = dict.fromkeys(("", *_ALL), 0.0)
         entries: Counter[str] = Counter()
         before, since = "", time.monotonic()
         while not is_over():

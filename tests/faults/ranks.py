@@ -322,9 +322,20 @@ def separate_disks(folder: Path, *, settings: small_run.Settings | None = None) 
 def teachers_on_separate_disks(folder: Path) -> dict[str, Any]:
     """The same with teachers, whose models only the first machine has; tell whether both learned from one corpus."""
     found = separate_disks(folder, settings={"training.teacher_steps": 4})
-    corpora = [folder / "separate" / f"machine-{rank}" / "run" / "teachers" / "corpus" for rank in range(2)]
-    contents = [{file.name: file.read_bytes().hex() for file in corpus.iterdir()} for corpus in corpora]
-    return {**found, "same corpus": contents[0] == contents[1]}
+    return {**found, "same corpus": _is_the_same(folder, "teachers/corpus")}
+
+
+def risk_on_separate_disks(folder: Path) -> dict[str, Any]:
+    """The same with minimum risk training, for which the first machine's model writes."""
+    found = separate_disks(folder, settings={"training.risk_steps": 4, "training.risk_candidates": 3})
+    return {**found, "same candidates": _is_the_same(folder, "risk/candidates")}
+
+
+def _is_the_same(folder: Path, name: str) -> bool:
+    """Return whether a folder of the run holds the same bytes on both machines."""
+    places = [folder / "separate" / f"machine-{rank}" / "run" / name for rank in range(2)]
+    contents = [{file.name: file.read_bytes().hex() for file in place.iterdir()} for place in places]
+    return contents[0] == contents[1]
 
 
 SCENES = {
@@ -338,6 +349,7 @@ SCENES = {
         attempts_on_one_store,
         separate_disks,
         teachers_on_separate_disks,
+        risk_on_separate_disks,
     )
 }
 

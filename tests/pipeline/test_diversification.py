@@ -17,10 +17,11 @@ from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, ModelError
 from transduce.experiment import ExperimentConfig, validate_experiment
 from transduce.model_directory import WEIGHTS, read_description
-from transduce.pipeline import diversification
-from transduce.pipeline.diversification import DIRECTIONS, Direction, Diversification, Written, teacher
+from transduce.pipeline import diversification, estimate, writing
+from transduce.pipeline.diversification import DIRECTIONS, Direction, Diversification, teacher
 from transduce.pipeline.estimate import announcement, disk_bytes
 from transduce.pipeline.run import opened_run
+from transduce.pipeline.writing import Written
 from transduce.progress import Silent
 from transduce.text.placeholders import RESERVED
 from transduce.text.tokenizer import EOS
@@ -35,7 +36,7 @@ SETTINGS: small_run.Settings = {"training.teacher_steps": 8, "data.source_langua
 def few_sentences_at_once() -> Iterator[None]:
     """Let the small corpus be translated in several parts."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diversification, "_SENTENCES_AT_ONCE", 25)
+        patch.setattr(writing, "_SENTENCES_AT_ONCE", 25)
         yield
 
 
@@ -110,7 +111,7 @@ class Scene:
     """A diversification whose teachers have written already what a test says, with weights of no meaning."""
 
     def __init__(self, folder: Path, prepared: Prepared) -> None:
-        self.folder, self.prepared, self.size = folder, prepared, diversification._SENTENCES_AT_ONCE
+        self.folder, self.prepared, self.size = folder, prepared, writing._SENTENCES_AT_ONCE
 
     def write(self, direction: Direction, texts: Sequence[str]) -> None:
         model = self.folder / direction / "model" / WEIGHTS
@@ -119,7 +120,10 @@ class Scene:
         (self.folder / direction / "written").mkdir(exist_ok=True)
         for start in range(0, len(texts), self.size):
             part = Written(
-                model=hashlib.sha256(b"weights").hexdigest(), seconds=1.0, texts=tuple(texts[start : start + self.size])
+                model=hashlib.sha256(b"weights").hexdigest(),
+                search=diversification._SEARCH,
+                seconds=1.0,
+                outputs=tuple((text,) if text else () for text in texts[start : start + self.size]),
             )
             self.file(direction, start).write_text(part.model_dump_json(), encoding="utf-8")
 
@@ -167,11 +171,18 @@ def short(scene: Scene) -> None:
     scene.write("backward", ["Number 0."])
 
 
+def another_search(scene: Scene) -> None:
+    file = scene.file("forward", 0)
+    part = Written.model_validate_json(file.read_bytes())
+    other = part.model_copy(update={"search": part.search.model_copy(update={"beam": 6})})
+    file.write_text(other.model_dump_json(), encoding="utf-8")
+
+
 def another_model(scene: Scene) -> None:
     (scene.folder / "forward" / "model" / WEIGHTS).write_bytes(b"other weights")
 
 
-@pytest.mark.parametrize("fault", [damaged, short, another_model])
+@pytest.mark.parametrize("fault", [damaged, short, another_search, another_model])
 def test_what_is_not_this_teachers_is_written_anew(scene: Scene, fault: Callable[[Scene], None]) -> None:
     """Which is seen here by the model being asked for, and found to be none."""
     fault(scene)
@@ -236,9 +247,11 @@ def experiment(**training: object) -> ExperimentConfig:
 
 
 def test_a_teacher_is_the_same_experiment_with_its_own_steps_and_seed() -> None:
-    forward, backward = (teacher(experiment(time="2h", epochs=9), direction) for direction in DIRECTIONS)
+    whole = experiment(time="2h", epochs=9, risk_steps=300)
+    forward, backward = (teacher(whole, direction) for direction in DIRECTIONS)
     assert forward.training.step_budget == backward.training.step_budget == 700
     assert (forward.training.time, forward.training.epochs, forward.training.teacher_steps) == (None, None, None)
+    assert forward.training.risk_steps is None
     assert len({3, forward.training.seed, backward.training.seed}) == 3
     assert (forward.data.source_language, forward.data.target_language) == ("en", "de")
     assert (backward.data.source_language, backward.data.target_language) == ("de", "en")
@@ -271,7 +284,7 @@ def test_what_teachers_cost_is_announced(corpus: Path, tmp_path: Path, monkeypat
     for settings in choices:
         output = tmp_path / str(len(settings))
         with opened_run(small_run.chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
-            monkeypatch.setattr(run, "seconds_per_step", lambda: 600.0)
+            monkeypatch.setattr(estimate, "seconds_per_step", lambda run: 600.0)
             lines = list(announcement(run))
             disk.append(disk_bytes(run))
     assert small_run.SETTINGS["training.steps"] == 12

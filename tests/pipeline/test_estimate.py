@@ -6,7 +6,7 @@ import pytest
 from tests.faults import small_run
 
 from transduce.data.batch import Batch
-from transduce.pipeline import run as pipeline
+from transduce.pipeline import estimate
 from transduce.pipeline.estimate import announcement
 from transduce.pipeline.run import Run, opened_run
 from transduce.progress import Silent
@@ -37,7 +37,7 @@ def test_the_first_step_which_loads_the_kernels_is_not_taken_for_a_usual_one(
     settings = {"training.micro_batch_tokens": 160, "training.steps": 7_200}
     with opened_run(small_run.chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
         clock = Clock(run)
-        monkeypatch.setattr(pipeline, "time", clock)
-        assert run.seconds_per_step() == 0.5
+        monkeypatch.setattr(estimate, "time", clock)
+        assert estimate.seconds_per_step(run) == 0.5
         clock.steps = 0
         assert any(line.startswith("about 60 min here at most") for line in announcement(run))

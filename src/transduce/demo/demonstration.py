@@ -16,7 +16,7 @@ import sacrebleu
 
 from transduce.demo.corpus import Pair, corpus, write_corpus
 from transduce.files import write_atomically
-from transduce.pipeline.estimate import announcement
+from transduce.pipeline.estimate import announcement, seconds_per_step
 from transduce.pipeline.planning import EXPERIMENT, Choice, Request, choose_experiment
 from transduce.pipeline.run import opened_run
 from transduce.progress import Progress
@@ -156,7 +156,7 @@ def _train(
 def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> Choice:
     """Prepare the corpus, measure a step, and return the experiment with as many steps as fit the time here."""
     with opened_run(choice, folder, progress=progress) as run:
-        seconds = run.seconds_per_step(during=max(1.0, size.training_seconds / 30.0))
+        seconds = seconds_per_step(run, during=max(1.0, size.training_seconds / 30.0))
     steps = size.steps(seconds)
     if steps * seconds > 1.5 * size.training_seconds:
         progress.note(f"A step takes {seconds:.1f} s here, now: is the machine busy? {steps:,} steps are the fewest.")

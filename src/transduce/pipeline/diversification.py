@@ -14,14 +14,11 @@ memory.
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
-
-from pydantic import BaseModel, ValidationError
 
 from transduce.data.encoding import segmentable
 from transduce.data.portions import in_portions
@@ -30,15 +27,14 @@ from transduce.data.token_store import TokenStore, TokenStoreWriter, token_store
 from transduce.decoding.config import DecodingConfig
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig
-from transduce.files import make_folder, sha256_of_file, sweep, write_atomically
-from transduce.model_directory import WEIGHTS
+from transduce.files import make_folder, sweep
 from transduce.pipeline.corpus_figures import corpus_fingerprint
+from transduce.pipeline.writing import Writing
 from transduce.progress import Progress
 from transduce.text.tokenizer import EOS, Tokenizer
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.randomness import mixed_seed
-from transduce.translator.translator import Translator
 
 Direction = Literal["forward", "backward"]
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")
@@ -48,7 +44,6 @@ DIVERSIFIED = 1 + len(DIRECTIONS)
 
 TEACHERS = "teachers"
 _CORPUS, _WRITTEN = "corpus", "written"
-_SENTENCES_AT_ONCE = 1000
 _LARGEST_SEED = 2**31
 # A higher penalty than the paper's: what teachers write should not be shorter than what people write.
 _SEARCH = DecodingConfig(beam=5, length_penalty=1.5)
@@ -64,7 +59,7 @@ def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentCon
     steps = training.teacher_steps
     assert steps is not None, "this experiment has no teachers"
     changes = {
-        **dict.fromkeys(("teacher_steps", "steps", "epochs", "time", "decay_steps", "patience")),
+        **dict.fromkeys(("teacher_steps", "risk_steps", "steps", "epochs", "time", "decay_steps", "patience")),
         "decay_steps" if training.schedule == "cosine" else "steps": steps,
         "seed": mixed_seed(direction, training.seed) % _LARGEST_SEED,
         "checkpoint_every": max(1, steps // _CHECKPOINTS),
@@ -80,16 +75,6 @@ def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentCon
         data = data.model_copy(update=languages)
     decoding = experiment.decoding.model_copy(update={"shortlist": False})
     return experiment.model_copy(update={"training": own, "data": data, "decoding": decoding})
-
-
-class Written(BaseModel, frozen=True):
-    """A file of what a teacher wrote."""
-
-    model: str
-    """The SHA-256 of its weights."""
-    seconds: float
-    texts: tuple[str, ...]
-    """A translation of every source; empty where there is none to learn from."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +102,10 @@ class Diversification:
                 prepared = self.prepared if direction == "forward" else self.prepared.reversed()
                 self._clear(self.folder / direction)
                 model = self.teach(direction, self.folder / direction, prepared)
-                texts = None if model is None else self._written(direction, model, prepared.train)
-                if texts is None:
+                outputs = None if model is None else self._writing(direction, model).outputs(prepared.train)
+                if outputs is None:
                     return None
-                written[direction] = texts
+                written[direction] = [own[0] if own else "" for own in outputs]
             built = self.world.in_turns(lambda: self._build(written), doing="collecting translations")
         assert built is not None, "where one rank has none, all build it"
         self._refuse_other_corpora(built)
@@ -144,27 +129,17 @@ class Diversification:
         is_ours = store.notes.get("origin") == self._origin and digest in (None, store.notes.get("written"))
         return store if is_ours else None
 
-    def _written(self, direction: Direction, model: Path, store: TokenStore) -> list[str] | None:
-        """Return a translation of every source, or nothing if it was asked to stop.
-
-        Rank 0 translates, for it has the model; the others wait as long as it gives signs of life.
-        """
-        writer, place = _Writer(model, self.threads), model.parent / _WRITTEN
-        self._clear(place)
-        found: list[str] = []
-        with self.progress.stage(f"the {direction} teacher translates", total=len(store), unit="sentences") as stage:
-            for start in range(0, len(store), _SENTENCES_AT_ONCE):
-                if self.world.any(self.stop_requested()):
-                    return None
-                sources = [store.text(n)[0] for n in range(start, min(start + _SENTENCES_AT_ONCE, len(store)))]
-
-                def some(sources: Sequence[str] = sources, at: Path = place / f"{start:010d}.json") -> Sequence[str]:
-                    return writer.written(sources, at=at) if self.world.is_main else ()
-
-                texts = self.world.in_turns(some, doing=f"translating {direction} {start}")
-                found += json.loads(self.world.broadcast_text(json.dumps(texts)))
-                stage.advance(len(sources))
-        return found
+    def _writing(self, direction: Direction, model: Path) -> Writing:
+        return Writing(
+            model,
+            model.parent / _WRITTEN,
+            search=_SEARCH,
+            writer=f"the {direction} teacher",
+            stop_requested=self.stop_requested,
+            threads=self.threads,
+            world=self.world,
+            progress=self.progress,
+        )
 
     def _clear(self, folder: Path) -> None:
         if self.world.is_main:
@@ -203,37 +178,6 @@ class Diversification:
                 f"{self.folder / _CORPUS} differs between the machines of this run. Delete it on all of them and start "
                 "again: it is built anew from what the teachers wrote."
             )
-
-
-@dataclass(frozen=True)
-class _Writer:
-    """A teacher that is loaded when there is something left to translate."""
-
-    model: Path
-    threads: int
-
-    @cached_property
-    def translator(self) -> Translator:
-        return Translator.load(self.model, threads=self.threads)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return sha256_of_file(self.model / WEIGHTS)
-
-    def written(self, sources: Sequence[str], *, at: Path) -> tuple[str, ...]:
-        """Return a translation of every source; kept in a file, they are made once."""
-        try:
-            kept = Written.model_validate_json(at.read_bytes())
-        except (OSError, ValidationError):
-            kept = None
-        if kept is not None and kept.model == self.fingerprint and len(kept.texts) == len(sources):
-            return kept.texts
-        started = time.monotonic()
-        translations = self.translator.translate_all(sources, _SEARCH)
-        texts = tuple("" if t.refusal or t.missing or t.surplus else t.text for t in translations)
-        kept = Written(model=self.fingerprint, seconds=time.monotonic() - started, texts=texts)
-        write_atomically(at, kept.model_dump_json() + "\n")
-        return texts
 
 
 def _append(pairs: Sequence[tuple[str, str]], writer: TokenStoreWriter, tokenizer: Tokenizer, *, longest: int) -> None:

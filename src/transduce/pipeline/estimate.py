@@ -1,10 +1,13 @@
 """What a run will take on this machine, told before its first step: hours, disk, and what Ctrl-C leaves."""
 
 import math
+import statistics
+import time
 from collections.abc import Iterator
 
 from transduce.model.cost import parameter_count
 from transduce.pipeline.diversification import DIRECTIONS, DIVERSIFIED, TEACHERS
+from transduce.pipeline.refinement import RISK
 from transduce.pipeline.run import Run
 from transduce.training.config import seconds
 
@@ -34,6 +37,11 @@ def announcement(run: Run) -> Iterator[str]:
             f"two teachers come first, {training.teacher_steps:,} steps each, in {run.folder / TEACHERS}; with what "
             f"they write there are about {DIVERSIFIED * len(run.prepared.train):,} pairs to train on"
         )
+    if training.risk_steps is not None:
+        yield (
+            f"minimum risk training comes last, {training.risk_steps:,} steps over {training.risk_candidates} "
+            f"translations of every sentence, in {run.folder / RISK}"
+        )
     yield _duration_line(run, len(steps))
     yield f"about {disk_bytes(run) / 1e9:.2g} GB of disk for checkpoints in {run.folder}"
     yield (
@@ -45,22 +53,39 @@ def announcement(run: Run) -> Iterator[str]:
 def disk_bytes(run: Run) -> int:
     """Return what checkpoints will take at most: weights and two moments; the kept, the best, one being written."""
     training = run.experiment.training
-    networks = 1 if training.teacher_steps is None else 1 + len(DIRECTIONS)
+    networks = 1 + (len(DIRECTIONS) if training.teacher_steps else 0) + (1 if training.risk_steps else 0)
     return networks * (training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
+
+
+def seconds_per_step(run: Run, *, during: float = 2.0) -> float:
+    """Measure steps forward and backward for so many seconds; the later half counts.
+
+    The very first loads what computes and is left out, and the next are slower than those to come: a product of a
+    new size takes preparing, and there are some hundreds of sizes.
+    """
+    steps, stepper, durations = run.batches.steps(0), run.trainer.stepper, list[float]()
+    while len(durations) < 2 or (sum(durations[1:]) < during and len(durations) <= len(steps)):
+        started = time.monotonic()
+        step = steps[len(durations) % len(steps)]
+        for batch in run.batches.deal(step, epoch=0, rank=run.world.rank, ranks=run.world.size):
+            stepper.accumulate(batch)
+        durations.append(time.monotonic() - started)
+    stepper.parameters.zero_gradients()
+    return statistics.median(durations[1 + len(durations[1:]) // 2 :])
 
 
 def _duration_line(run: Run, steps_in_epoch: int) -> str:
     training = run.experiment.training
-    per_step = run.seconds_per_step()
+    per_step = seconds_per_step(run)
     epoch = per_step * steps_in_epoch * (1 if training.teacher_steps is None else DIVERSIFIED)
-    teachers = per_step * len(DIRECTIONS) * (training.teacher_steps or 0)
+    beside = per_step * (len(DIRECTIONS) * (training.teacher_steps or 0) + (training.risk_steps or 0))
     here = f"{run.compute.threads} threads, {run.compute.precision}"
     bounds = [per_step * bound for bound in (training.step_budget,) if bound is not None]
     bounds += [epoch * training.epochs] if training.epochs else []
     bounds += [seconds(training.time)] if training.time else []
     if bounds:
-        return f"about {spoken(teachers + min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
-    least, most = (spoken(teachers + epoch * epochs) for epochs in _USUAL_EPOCHS)
+        return f"about {spoken(beside + min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
+    least, most = (spoken(beside + epoch * epochs) for epochs in _USUAL_EPOCHS)
     return (
         f"about {spoken(epoch)} an epoch here ({here}); it ends when validation has not improved "
         f"{training.allowed_patience} times, usually after {_USUAL_EPOCHS[0]} to {_USUAL_EPOCHS[1]} epochs: "

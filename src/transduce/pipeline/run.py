@@ -5,6 +5,7 @@
       data/            the tokenizer and the token stores
       teachers/        with training.teacher_steps: who translated the corpus, and what it became
       checkpoints/     where training goes on from
+      risk/            with training.risk_steps: what the model wrote, and how it went on from there
       model/           what to translate with: the best so far, in the end the average
 
 Killed at any moment and started again, it ends with the same weights.
@@ -13,11 +14,8 @@ Killed at any moment and started again, it ends with the same weights.
 import contextlib
 import gc
 import json
-import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +23,21 @@ import torch
 from torch import Tensor
 
 from transduce.compute import Compute, settle
-from transduce.data.preparation import Prepared, prepare
-from transduce.data.shortlist import Shortlist, learn_shortlist
+from transduce.data.candidates import CandidateStore
+from transduce.data.preparation import Prepared
 from transduce.data.token_store import TokenStore
-from transduce.errors import DataError, ModelError
+from transduce.errors import ModelError
 from transduce.experiment import ExperimentConfig
 from transduce.files import disk_faults_explained, locked, make_folder, sweep
 from transduce.model.cost import parameter_count
 from transduce.model.transformer import Transformer
-from transduce.model_directory import Description, Languages, find_model, load_model, read_description, save_model
-from transduce.pipeline.card import Provenance, write_card
+from transduce.model_directory import find_model, load_model, read_description
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.diversification import TEACHERS, Direction, Diversification, teacher
+from transduce.pipeline.making import Made, Maker
 from transduce.pipeline.planning import Choice, keep_experiment
+from transduce.pipeline.preparing import prepared_on_every_rank
+from transduce.pipeline.refinement import BEFORE, RISK, Beginning, Judging, last_part
 from transduce.pipeline.report import REPORT, append_samples, validation_line, write_report
 from transduce.pipeline.validation import Validator
 from transduce.progress import Progress, Silent
@@ -71,20 +71,32 @@ class Run:
     """A run directory being worked on: its experiment, its corpus, its network."""
 
     def __init__(
-        self, choice: Choice, output: Path, *, progress: Progress, world: World, prepared: Prepared | None = None
+        self,
+        choice: Choice,
+        output: Path,
+        *,
+        progress: Progress,
+        world: World,
+        prepared: Prepared | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
+        """Open the run; where a beginning is given, it is the part of a run that lowers risk."""
         self.choice, self.folder, self.progress, self.world = choice, output, progress, world
+        self.beginning = beginning
         self.experiment = choice.experiment
         self.compute: Compute = settle_compute(self.experiment.training, output, world=world)
-        self.prepared = prepared or self._prepare()
+        self.prepared = prepared or prepared_on_every_rank(self.experiment, output, world=world, progress=progress)
         size = self.prepared.tokenizer.vocabulary_size
         self.experiment = self.experiment.model_copy(
             update={"model": self.experiment.model.model_copy(update={"vocabulary_size": size})}
         )
         self.network = new_network(self.experiment)
+        if beginning is not None:
+            self._take_over(beginning.weights)
         self.network.to(self.compute.device)
         self.batches = self._batches(self.prepared.train)
         self.validator = self._validator()
+        self.maker = Maker(self.experiment, self.prepared, self.compute, progress)
         self.stop_requested: Callable[[], bool] = lambda: False
         self.last_validation: Validation | None = None
         self.trainer = Trainer(
@@ -112,6 +124,12 @@ class Run:
                 self.progress.note("stopped among the teachers; what they have learned and written is saved")
                 return self._stopped(Outcome(Ending.STOPPED, Progressed()))
             self._learn_from(corpus)
+        if self.beginning is not None:
+            candidates = self._judging(self.beginning.model).judged()
+            if candidates is None:
+                self.progress.note("stopped while candidates were written; those written are saved")
+                return self._stopped(Outcome(Ending.STOPPED, Progressed()))
+            self._choose_among(candidates)
         if self.world.is_main:
             self._catch_up_with_best()
         outcome = self.trainer.run()
@@ -119,51 +137,14 @@ class Run:
             return self._stopped(outcome)
         return self._finish(outcome)
 
-    def seconds_per_step(self, *, during: float = 2.0) -> float:
-        """Measure steps forward and backward for so many seconds; the later half counts.
-
-        The very first loads what computes and is left out, and the next are slower than those to come: a product of a
-        new size takes preparing, and there are some hundreds of sizes.
-        """
-        steps, durations = self.batches.steps(0), list[float]()
-        while len(durations) < 2 or (sum(durations[1:]) < during and len(durations) <= len(steps)):
-            started = time.monotonic()
-            step = steps[len(durations) % len(steps)]
-            for batch in self.batches.deal(step, epoch=0, rank=self.world.rank, ranks=self.world.size):
-                self.trainer.stepper.accumulate(batch)
-            durations.append(time.monotonic() - started)
-        self.trainer.stepper.parameters.zero_gradients()
-        return statistics.median(durations[1 + len(durations[1:]) // 2 :])
-
-    def _prepare(self) -> Prepared:
-        def work() -> Prepared:
-            make_folder(self.folder)
-            return prepare(
-                self.experiment.data,
-                self.folder / "data",
-                vocabulary_size=self.experiment.model.vocabulary_size,
-                progress=self.progress,
-            )
-
-        prepared = self.world.in_turns(work, doing="preparing the corpus")
-        if not len(prepared.train):
-            raise DataError("Nothing is left to train on after cleaning and holding out. Look at data/dropped.tsv.")
-        own = prepared.report.model_dump_json(include={"splits", "vocabulary_size", "tokenizer_sha256"})
-        differing = [rank for rank, found in enumerate(self.world.gather_texts(own)) if found != own]
-        if differing:
-            raise DataError(
-                f"Rank {self.world.rank} prepared another corpus in {self.folder / 'data'} than ranks "
-                f"{_listed(tuple(differing))}. Give every machine the same text, or let them share one disk."
-            )
-        return prepared
-
-    def _batches(self, store: TokenStore) -> TrainingBatches:
+    def _batches(self, store: TokenStore, candidates: CandidateStore | None = None) -> TrainingBatches:
         model = self.experiment.model
         return TrainingBatches(
             store,
             self.experiment.training,
             segmenter=self.prepared.tokenizer,
             max_length=model.learned_positions if model.positions == "learned" else None,
+            candidates=candidates,
         )
 
     def _diversification(self) -> Diversification:
@@ -193,6 +174,54 @@ class Run:
         self.batches = self.trainer.batches = self._batches(corpus)
         self.trainer.identity["data.written_by_teachers"] = corpus.notes["written"]
 
+    def _judging(self, model: Path) -> Judging:
+        return Judging(
+            self.prepared,
+            self.folder,
+            model,
+            self.experiment.training.risk_candidates,
+            self.experiment.data.target_language,
+            stop_requested=self.stop_requested,
+            threads=self.compute.threads,
+            world=self.world,
+            progress=self.progress,
+        )
+
+    def _choose_among(self, candidates: CandidateStore) -> None:
+        """Learn from what stands beside the targets, too."""
+        settle(threads=self.compute.threads, precision=self.compute.precision)
+        self.batches = self.trainer.batches = self._batches(self.prepared.train, candidates)
+        self.trainer.identity["data.candidates"] = candidates.notes["written"]
+
+    def _refine(self, made: Made, outcome: Outcome) -> tuple[Made, Outcome]:
+        """Go on from what the run has made by minimum risk training, to what that makes of it."""
+        folder = self.folder / RISK
+        self._take_over(made.weights)
+        self.world.broadcast_(self.trainer.stepper.parameters.values)  # rank 0 alone has what was made
+        if self.world.is_main:
+            make_folder(folder)
+            sweep(folder)
+            self._save_model(made, outcome.progress, folder=folder / BEFORE)
+        self.progress.note(f"going on by minimum risk training in {folder}")
+        run = Run(
+            replace(self.choice, experiment=last_part(self.experiment)),
+            folder,
+            progress=self.progress,
+            world=self.world,
+            prepared=self.prepared,
+            beginning=Beginning(folder / BEFORE, _parameters(self.network)),
+        )
+        finished = run.train(stop_requested=self.stop_requested)
+        del run
+        gc.collect()  # a run refers to itself; its network and moments must not wait for the collector
+        progress = outcome.progress.followed_by(finished.outcome.progress)
+        outcome = Outcome(finished.outcome.ending, progress)
+        if outcome.ending is Ending.STOPPED:
+            return made, outcome
+        steps = tuple(progress.step - finished.outcome.progress.step + step for step in finished.averaged)
+        weights = load_model(finished.model).parameters if self.world.is_main else {}
+        return Made(steps, weights, finished.validation), outcome
+
     def _figures(self) -> dict[str, Any]:
         diversified = {} if self.batches.store is self.prepared.train else {_WITH_TEACHERS: len(self.batches.store)}
         return {**diversified, **corpus_figures(self.prepared.report)}
@@ -221,7 +250,8 @@ class Run:
         step = validated.progress.step
         append_samples(self.folder, step, validated.validation.samples)
         if validated.is_best or not (self.folder / "model").exists():
-            self._save_model(_parameters(self.network), (step,), validated.progress, validated.validation)
+            made = Made((step,), _parameters(self.network), validated.validation)
+            self._save_model(made, validated.progress)
         self._write_report("training", validated.progress, validated.validation)
         self.progress.note(validation_line(validated))
 
@@ -239,7 +269,7 @@ class Run:
             is_current = False
         best = self._checkpoint(progress.best.step)
         if not is_current and best.fault() is None:
-            self._save_model(best.model(), steps, progress, None)
+            self._save_model(Made(steps, best.model(), None), progress)
 
     def _checkpoint(self, step: int) -> Checkpoint:
         return Checkpoint(self.folder / CHECKPOINTS_FOLDER / f"step-{step:08d}", step)
@@ -250,27 +280,34 @@ class Run:
         return Finished(outcome, self.folder / "model", self.folder / REPORT, self.last_validation, ())
 
     def _finish(self, outcome: Outcome) -> Finished:
-        """Average the last checkpoints (6.1); keep the average unless the best single checkpoint is better."""
+        """Leave the model that the run ends with."""
+        made = self._made(outcome)
+        if self.world.is_main:
+            self._save_model(made, outcome.progress)
+        if self.experiment.training.risk_steps is not None:
+            made, outcome = self._refine(made, outcome)
+            if outcome.ending is Ending.STOPPED:
+                return self._stopped(outcome)
+            if self.world.is_main:
+                self._save_model(made, outcome.progress)
+        if self.world.is_main:
+            self._write_report(f"finished: {outcome.ending.value}", outcome.progress, made.validation)
+        return Finished(outcome, self.folder / "model", self.folder / REPORT, made.validation, made.steps)
+
+    def _made(self, outcome: Outcome) -> Made:
+        """Average the last checkpoints (6.1); take the average unless the best single checkpoint is better."""
         steps, weights = self._average()
         validation = self._validate_with(weights)
         best = outcome.progress.best
         if validation is None or best is None or _at_least_as_good(validation, best.measure, best.value):
-            if self.world.is_main:
-                self._save_model(weights, steps, outcome.progress, validation)
-        else:
-            self.progress.note(
-                f"The average of steps {_listed(steps)} is worse on validation than the checkpoint of step "
-                f"{best.step:,} ({best.measure} {best.value:.4g}), so model/ stays that checkpoint."
-            )
-            # The model on the disk may be an older best: a kill can fall between a checkpoint and its model.
-            steps = (best.step,)
-            weights = self._checkpoint(best.step).model() if self.world.is_main else {}
-            validation = self._validate_with(weights)
-            if self.world.is_main:
-                self._save_model(weights, steps, outcome.progress, validation)
-        if self.world.is_main:
-            self._write_report(f"finished: {outcome.ending.value}", outcome.progress, validation)
-        return Finished(outcome, self.folder / "model", self.folder / REPORT, validation, steps)
+            return Made(steps, weights, validation)
+        self.progress.note(
+            f"The average of steps {_listed(steps)} is worse on validation than the checkpoint of step "
+            f"{best.step:,} ({best.measure} {best.value:.4g}), so model/ stays that checkpoint."
+        )
+        # The model on the disk may be an older best: a kill can fall between a checkpoint and its model.
+        weights = self._checkpoint(best.step).model() if self.world.is_main else {}
+        return Made((best.step,), weights, self._validate_with(weights))
 
     def _average(self) -> tuple[tuple[int, ...], dict[str, Tensor]]:
         """Return the averaged steps on every rank, and on rank 0, which has the checkpoints, their weights."""
@@ -284,56 +321,20 @@ class Run:
         """Validate with rank 0's weights, which thereby become the network's."""
         if self.validator is None:
             return None
+        self._take_over(weights)
+        self.world.broadcast_(self.trainer.stepper.parameters.values)
+        return self.validator()
+
+    def _take_over(self, weights: Mapping[str, Tensor]) -> None:
+        """Make these weights the network's on this rank."""
         own = dict(self.network.named_parameters())
         with torch.no_grad():
             for name, tensor in weights.items():
                 own[name].copy_(tensor)
-        self.world.broadcast_(self.trainer.stepper.parameters.values)
-        return self.validator()
 
-    def _save_model(
-        self,
-        parameters: Mapping[str, Tensor],
-        steps: tuple[int, ...],
-        progress: Progressed,
-        validation: Validation | None,
-    ) -> None:
-        data = self.experiment.data
-        progressed = {"step": progress.step, "epoch": progress.epoch, "tokens": progress.tokens}
-        scores = {key: float(str(value)) for key, value in validation.measures().items()} if validation else {}
-        provenance = Provenance(
-            experiment=self.experiment,
-            compute=self.compute,
-            data=self._figures(),
-            steps=steps,
-            progress={**progressed, "seconds": progress.seconds},
-            scores=scores,
-        )
-        description = Description(
-            architecture=self.experiment.model,
-            languages=Languages(source=data.source_language, target=data.target_language),
-            longest_sentence=int(max(self.prepared.train.source_lengths.max(), 1)),
-            decoding=self.experiment.decoding.model_dump(mode="json", exclude_defaults=True),
-            training={**progressed, "averaged": list(steps), "validation": scores},
-        )
-        save_model(
-            self.folder / "model",
-            description,
-            parameters,
-            tokenizer=self.prepared.tokenizer,
-            card=write_card(provenance),
-            training_hashes=self.prepared.training_hashes(),
-            shortlist=self._shortlist,
-        )
-
-    @cached_property
-    def _shortlist(self) -> Shortlist | None:
-        """What the corpus tells of which tokens become which, learned when the first model is written."""
-        size = self.experiment.training.shortlist
-        if not size:
-            return None
-        with self.progress.stage("learning a shortlist"):
-            return learn_shortlist(self.prepared.train, size=size)
+    def _save_model(self, made: Made, progress: Progressed, *, folder: Path | None = None) -> None:
+        """Write a model directory, model/ unless another is given."""
+        self.maker.write(made, progress, folder or self.folder / "model", figures=self._figures())
 
     def _write_report(self, status: str, progress: Progressed, validation: Validation | None) -> Path:
         facts = [

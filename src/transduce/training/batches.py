@@ -1,11 +1,16 @@
-"""The batches of training: planned by epoch, dealt to ranks and micro-batches, and segmented anew under BPE-dropout."""
+"""The batches of training: planned by epoch, dealt to ranks and micro-batches, and segmented anew under BPE-dropout.
+
+Where there are candidates, a pair takes as many rows more; what a step may hold is what it would hold without them.
+"""
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 
-from transduce.data.batch import Batch, Resegmentation, collate
+from transduce.data.batch import Batch, Resegmentation, collate, collate_judged
 from transduce.data.batching import BatchPlan, Sentences
+from transduce.data.candidates import CandidateStore
 from transduce.data.token_store import TokenStore
 from transduce.text.tokenizer import Tokenizer
 from transduce.training.config import TrainingConfig
@@ -25,11 +30,17 @@ class TrainingBatches:
         *,
         segmenter: Tokenizer | None = None,
         max_length: int | None = None,
+        candidates: CandidateStore | None = None,
     ) -> None:
         assert config.bpe_dropout == 0.0 or segmenter is not None, "BPE-dropout needs the tokenizer"
-        self.store, self.config, self.segmenter = store, config, segmenter
+        assert config.bpe_dropout == 0.0 or candidates is None, "candidates are segmented as they are"
+        self.store, self.config, self.segmenter, self.candidates = store, config, segmenter, candidates
+        self.rows_of_a_pair = 1 if candidates is None else 1 + candidates.most
         self.plan = BatchPlan(
-            store.source_lengths, store.target_lengths, tokens_per_step=config.batch_tokens, seed=config.seed
+            store.source_lengths,
+            store.target_lengths if candidates is None else np.maximum(store.target_lengths, candidates.longest),
+            tokens_per_step=self._of_pairs(config.batch_tokens),
+            seed=config.seed,
         )
         self.max_length = max_length or 2 * int(max(store.source_lengths.max(), store.target_lengths.max()))
         self._planned: tuple[int, list[Sentences]] | None = None
@@ -42,11 +53,13 @@ class TrainingBatches:
 
     def deal(self, step: Sentences, *, epoch: int, rank: int, ranks: int) -> Iterator[Batch]:
         """Yield the micro-batches of one rank's share of a step, which may be none."""
-        shares = self.plan.deal(step, rank=rank, ranks=ranks, micro_batch_tokens=self.config.micro_batch_tokens)
+        shares = self.plan.deal(step, rank=rank, ranks=ranks, micro_batch_tokens=self._micro_batch_tokens)
         return (self.batch(share, epoch=epoch) for share in shares)
 
     def batch(self, sentences: Sentences, *, epoch: int) -> Batch:
         """Return these sentences as a batch, segmented as this epoch segments them."""
+        if self.candidates is not None:
+            return collate_judged(self.store, self.candidates, sentences)
         return collate(self.store, sentences, resegmentation=self._resegmentation(epoch))
 
     def largest(self, *, epoch: int, ranks: int) -> Batch:
@@ -54,9 +67,18 @@ class TrainingBatches:
         steps = self.steps(epoch)
         longest = int((self.plan.source_lengths + self.plan.target_lengths).argmax())
         candidates = [self.plan.largest(steps), next(step for step in steps if longest in step)]
-        limit = self.config.micro_batch_tokens
+        limit = self._micro_batch_tokens
         shares = [share for step in candidates for share in self.plan.deal(step, ranks=ranks, micro_batch_tokens=limit)]
         return self.batch(self.plan.largest(shares), epoch=epoch)
+
+    def _of_pairs(self, tokens: int) -> int:
+        """Return how many tokens of pairs there may be where there may be so many of pairs and candidates."""
+        return max(1, tokens // self.rows_of_a_pair)
+
+    @property
+    def _micro_batch_tokens(self) -> int | None:
+        tokens = self.config.micro_batch_tokens
+        return None if tokens is None else self._of_pairs(tokens)
 
     def _resegmentation(self, epoch: int) -> Resegmentation | None:
         if self.segmenter is None or self.config.bpe_dropout == 0.0:
@@ -67,7 +89,8 @@ class TrainingBatches:
 
 
 def part_of(batch: Batch, rows: int) -> Batch:
-    """Return some sentences of a batch, spread evenly over its lengths and padded as the whole is."""
+    """Return some rows of a batch, spread evenly over its lengths and padded as the whole is, as pairs all of them."""
     count = batch.target_BT.size(0)
     keep = torch.arange(min(rows, count)) * count // min(rows, count)
-    return Batch(batch.source_BS[keep], batch.target_BT[keep], batch.sentences[keep.numpy()])
+    sentences = batch.sentences[keep.numpy() % len(batch.sentences)]
+    return Batch(batch.source_BS[keep], batch.target_BT[keep], sentences)

@@ -1,0 +1,79 @@
+"""From weights to a model directory: what a run knows of a model goes with it, into its description and its card."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from transduce.compute import Compute
+from transduce.data.preparation import Prepared
+from transduce.data.shortlist import Shortlist, learn_shortlist
+from transduce.experiment import ExperimentConfig
+from transduce.model_directory import Description, Languages, save_model
+from transduce.pipeline.card import Provenance, write_card
+from transduce.progress import Progress
+from transduce.training.state import Progressed
+from transduce.training.validation import Validation
+
+
+@dataclass(frozen=True)
+class Made:
+    """A model that a run has made: the steps averaged into it, its weights, and how good it is."""
+
+    steps: tuple[int, ...]
+    weights: Mapping[str, Tensor]
+    """On rank 0; the others have none."""
+    validation: Validation | None
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Writes the models of one run."""
+
+    experiment: ExperimentConfig
+    prepared: Prepared
+    compute: Compute
+    progress: Progress
+
+    def write(self, made: Made, progress: Progressed, folder: Path, *, figures: Mapping[str, Any]) -> None:
+        """Write a model directory; `figures` are what its card says of the corpus."""
+        data = self.experiment.data
+        progressed = {"step": progress.step, "epoch": progress.epoch, "tokens": progress.tokens}
+        measures = made.validation.measures() if made.validation else {}
+        scores = {key: float(str(value)) for key, value in measures.items()}
+        provenance = Provenance(
+            experiment=self.experiment,
+            compute=self.compute,
+            data=figures,
+            steps=made.steps,
+            progress={**progressed, "seconds": progress.seconds},
+            scores=scores,
+        )
+        description = Description(
+            architecture=self.experiment.model,
+            languages=Languages(source=data.source_language, target=data.target_language),
+            longest_sentence=int(max(self.prepared.train.source_lengths.max(), 1)),
+            decoding=self.experiment.decoding.model_dump(mode="json", exclude_defaults=True),
+            training={**progressed, "averaged": list(made.steps), "validation": scores},
+        )
+        save_model(
+            folder,
+            description,
+            made.weights,
+            tokenizer=self.prepared.tokenizer,
+            card=write_card(provenance),
+            training_hashes=self.prepared.training_hashes(),
+            shortlist=self._shortlist,
+        )
+
+    @cached_property
+    def _shortlist(self) -> Shortlist | None:
+        """What the corpus tells of which tokens become which, learned when the first model is written."""
+        size = self.experiment.training.shortlist
+        if not size:
+            return None
+        with self.progress.stage("learning a shortlist"):
+            return learn_shortlist(self.prepared.train, size=size)
