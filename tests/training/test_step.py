@@ -131,7 +131,7 @@ def test_bf16_keeps_master_weights_and_follows_float32(
         stepper = make_stepper(make_model(dropout=0.0), config, precision=precision)
         take_steps(stepper, store, config, steps=1)
         assert {parameter.dtype for parameter in stepper.model.parameters()} == {torch.float32}
-        assert stepper.adam.mean.dtype == torch.float32
+        assert stepper.optimizer.mean.dtype == torch.float32
         gradients.append(stepper.parameters.gradients.clone())
     # A bf16 number is right to 1 part in 512; a gradient has gone through some thirty roundings of that size.
     assert 0 < (gradients[1] - gradients[0]).norm() < 0.05 * gradients[0].norm()
@@ -149,7 +149,7 @@ def test_a_step_that_is_not_finite_is_not_applied_and_names_its_batch(
     parts = [*others, parts[1]]
     with torch.no_grad():
         stepper.model.embeddings.source_VD[token] = math.inf
-    before, mean = stepper.parameters.values.clone(), stepper.adam.mean.clone()
+    before, mean = stepper.parameters.values.clone(), stepper.optimizer.mean.clone()
     with pytest.raises(TrainingError) as caught:
         stepper.take(7, parts)
     message = str(caught.value)
@@ -158,7 +158,7 @@ def test_a_step_that_is_not_finite_is_not_applied_and_names_its_batch(
     assert "training.clip_norm" in message
     assert str(int(parts[-1].sentences[0])) in message
     assert torch.equal(stepper.parameters.values, before)
-    assert torch.equal(stepper.adam.mean, mean)
+    assert torch.equal(stepper.optimizer.mean, mean)
 
 
 def largest(store: TokenStore, config: TrainingConfig) -> Batch:

@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,10 +62,12 @@ def test_metrics_hold_what_a_user_wants_to_see(make_trainer: MakeTrainer, tmp_pa
     assert reports[0]["learning_rate"] == pytest.approx(3e-3 * 2 / 3)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
 @pytest.mark.parametrize("stops", [[1], [4], [5], [7, 3], [2, 2, 2, 2]])
 def test_a_stopped_and_resumed_run_equals_one_never_stopped(
-    make_trainer: MakeTrainer, tmp_path: Path, stops: list[int]
+    make_trainer: MakeTrainer, make_config: MakeConfig, tmp_path: Path, stops: list[int], optimizer: str
 ) -> None:
+    make_trainer = partial(make_trainer, config=make_config(optimizer=optimizer))
     whole = make_trainer(folder=tmp_path / "whole")
     whole.run()
     for steps in stops:
@@ -73,7 +76,7 @@ def test_a_stopped_and_resumed_run_equals_one_never_stopped(
     last = make_trainer()
     assert last.run().ending == Ending.STEPS
     assert torch.equal(weights(last), weights(whole))
-    assert torch.equal(last.stepper.adam.mean, whole.stepper.adam.mean)
+    assert torch.equal(last.stepper.optimizer.mean, whole.stepper.optimizer.mean)
     averages = [average_last(tmp_path / name, last=2) for name in ("run", "whole")]
     assert averages[0].steps == averages[1].steps == (10, 12)
     assert all(torch.equal(averages[0].weights[name], tensor) for name, tensor in averages[1].weights.items())

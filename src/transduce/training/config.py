@@ -99,6 +99,10 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     decay_steps: PositiveInt | None = None
     """Step at which schedule `cosine`, which needs it, reaches 0 and training ends. [steps]"""
 
+    optimizer: Literal["adam", "muon"] = "adam"
+    """What moves the weights: `adam`, or for the matrices of the layers `muon`, whose steps are equally long in every
+    direction, and Adam for the rest. Departure: Jordan et al. 2024. (5.3)
+    """
     beta1: Share = 0.9
     """Adam's decay of the mean of gradients. (5.3)"""
     beta2: Share = 0.98
@@ -255,4 +259,6 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
         `precision` is not among them because "auto" means what the machine said: what was chosen is compared instead.
         """
         settings: dict[str, JsonValue] = self.model_dump(mode="json", exclude={*MAY_CHANGE_BETWEEN_STARTS, "precision"})
+        if self.optimizer == "adam":
+            del settings["optimizer"]  # a run that began before there was a choice goes on
         return settings

@@ -12,7 +12,7 @@ each after a linear rise.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 import torch
 from torch import Tensor
@@ -73,20 +73,28 @@ class Adam:
     longer than the first steps of a small model.
     """
 
-    def __init__(self, parameters: FlatParameters, config: TrainingConfig) -> None:
+    def __init__(
+        self, parameters: FlatParameters, config: TrainingConfig, *, only: Container[str] | None = None
+    ) -> None:
+        """Move all parameters, as one vector, or `only` those of some names."""
         self.parameters, self.config = parameters, config
         self.mean, self.square = torch.zeros_like(parameters.values), torch.zeros_like(parameters.values)
-        self._steps = torch.zeros((), dtype=torch.float32, device=parameters.values.device)
+        vectors = (parameters.values, parameters.gradients, self.mean, self.square)
+        self._values, self._gradients, self._means, self._squares = (
+            [vector] if only is None else [part for name, part in parameters.named_parts(vector) if name in only]
+            for vector in vectors
+        )
+        self._steps = [torch.zeros((), dtype=torch.float32, device=parameters.values.device) for _ in self._values]
 
     def step(self, *, rate: float) -> None:
         """Apply the gradients at this learning rate."""
         adam(
-            [self.parameters.values],
-            [self.parameters.gradients],
-            [self.mean],
-            [self.square],
+            self._values,
+            self._gradients,
+            self._means,
+            self._squares,
             [],
-            [self._steps],
+            self._steps,
             fused=True,
             amsgrad=False,
             beta1=self.config.beta1,
@@ -115,4 +123,5 @@ class Adam:
 
     def count(self, steps: int) -> None:
         """Go on as after `steps` steps: Adam's bias correction depends on their number."""
-        self._steps.fill_(steps)
+        for count in self._steps:
+            count.fill_(steps)

@@ -42,7 +42,7 @@ class Resumption:
                 state = self._load(latest, machine, identity)
                 self._prune(state, keep=keep)
         state = Progressed.model_validate_json(world.broadcast_text(state.model_dump_json()))
-        adam = self.stepper.adam
+        adam = self.stepper.optimizer
         for vector in (self.stepper.parameters.values, adam.mean, adam.square):
             world.broadcast_(vector)
         adam.count(state.step)
@@ -57,7 +57,7 @@ class Resumption:
         """Write a checkpoint, then remove those beyond `keep`."""
         parameters = self.stepper.parameters
         weights = dict(parameters.named_parts(parameters.values))
-        checkpoint = self.checkpoints.save(state, model=weights, optimizer=self.stepper.adam.state())
+        checkpoint = self.checkpoints.save(state, model=weights, optimizer=self.stepper.optimizer.state())
         self._prune(state.progress, keep=keep)
         return checkpoint
 
@@ -92,7 +92,7 @@ class Resumption:
             )
         for name, tensor in own.items():
             tensor.copy_(weights[name])
-        self.stepper.adam.restore(checkpoint.optimizer(), steps=steps)
+        self.stepper.optimizer.restore(checkpoint.optimizer(), steps=steps)
 
 
 def recorded_machine(run: Path) -> Machine | None:

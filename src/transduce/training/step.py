@@ -25,6 +25,7 @@ from transduce.training.distributed import World
 from transduce.training.flat_parameters import FlatParameters
 from transduce.training.gradient import gradient_of
 from transduce.training.loss import Loss
+from transduce.training.muon import Muon
 from transduce.training.optimization import Adam, learning_rate
 from transduce.training.randomness import dropout_key
 
@@ -65,7 +66,7 @@ class Stepper:
     def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
         self.model, self.config, self.arithmetic, self.world = model, config, arithmetic, world
         self.parameters = FlatParameters(model, tail=len(StepCounts._fields))
-        self.adam = Adam(self.parameters, config)
+        self.optimizer = optimizer_of(model, self.parameters, config)
         self.rate = learning_rate(config, d_model=model.config.d_model)
         self.gradient = gradient_of(model, config, arithmetic=arithmetic)
 
@@ -89,7 +90,7 @@ class Stepper:
         clip = self.config.clip_norm
         clipping = clip / norm if clip is not None and norm > clip else 1.0
         self.parameters.gradients.mul_(clipping / counts.tokens)
-        self.adam.step(rate=rate)
+        self.optimizer.step(rate=rate)
         return StepReport(counts=counts, gradient_norm=norm, rate=rate, seconds=time.perf_counter() - started)
 
     def accumulate(self, batch: Batch) -> Loss:
@@ -105,6 +106,14 @@ class Stepper:
         tail.copy_(torch.tensor(counts, dtype=tail.dtype))
         self.world.sum_(self.parameters.gradients_and_tail)
         return StepCounts(*tail.tolist())
+
+
+def optimizer_of(model: Transformer, parameters: FlatParameters, config: TrainingConfig) -> Adam:
+    """Return what moves this model's parameters."""
+    if config.optimizer == "adam":
+        return Adam(parameters, config)
+    matrices = [name for name, parameter in model.named_parameters() if ".layers." in name and parameter.dim() == 2]
+    return Muon(parameters, config, matrices=matrices)
 
 
 def _counts(batch: Batch, loss: Loss) -> StepCounts:

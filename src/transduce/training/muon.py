@@ -1,0 +1,65 @@
+"""Muon (Jordan et al. 2024; not in the paper): steps of equal length in every direction of a layer's matrix.
+
+A departure by name (`TrainingConfig.optimizer`). Adam divides each number's step by its own history; what that does to
+a matrix as a whole is chance, and a few directions get most of it. Muon takes the mean M of a matrix's gradients and
+makes all its singular values alike,
+
+    M = U Σ Vᵀ   →   step = -rate · 0.2 · √(the longer side) · U Vᵀ
+
+where the factor gives a step the length that Adam's has (Liu et al. 2025), so that one learning rate serves both.
+Embeddings, biases and norms are Adam's still. U Vᵀ is approached by five rounds of Newton and Schulz, which need
+nothing but products: singular values end between 0.7 and 1.2, which is as good.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from transduce.training.config import TrainingConfig
+from transduce.training.flat_parameters import FlatParameters
+from transduce.training.optimization import Adam
+
+MOMENTUM = 0.95
+_LENGTH = 0.2
+_ROUNDS = 5
+_POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # Jordan's: the steepest at 0 that stays near 1
+_SAFELY_SMALL = 1e-7
+
+
+class Muon(Adam):
+    """Muon for matrices, by name, and Adam for all other parameters."""
+
+    def __init__(self, parameters: FlatParameters, config: TrainingConfig, *, matrices: Sequence[str]) -> None:
+        others = {name for name, _ in parameters.named_parts(parameters.values)} - set(matrices)
+        super().__init__(parameters, config, only=others)
+        values, gradients, means = (
+            dict(parameters.named_parts(vector)) for vector in (parameters.values, parameters.gradients, self.mean)
+        )
+        self._of_shape: dict[torch.Size, list[tuple[Tensor, Tensor, Tensor]]] = {}
+        for name in matrices:
+            parts = (values[name], gradients[name], means[name])
+            self._of_shape.setdefault(values[name].shape, []).append(parts)
+
+    def step(self, *, rate: float) -> None:
+        """Apply the gradients at this learning rate."""
+        super().step(rate=rate)
+        for shape, matrices in self._of_shape.items():  # those of one shape at once: they are many and small
+            gradients = torch.stack([gradient for _, gradient, _ in matrices])
+            means = torch.stack([mean for _, _, mean in matrices]).lerp_(gradients, 1.0 - MOMENTUM)
+            directions = orthogonal(gradients.lerp_(means, MOMENTUM))
+            for (value, _, mean), new_mean, direction in zip(matrices, means, directions, strict=True):
+                mean.copy_(new_mean)
+                value.sub_(direction, alpha=rate * _LENGTH * max(shape) ** 0.5)
+
+
+def orthogonal(matrices: Tensor) -> Tensor:
+    """Return about U Vᵀ of each matrix U Σ Vᵀ along the first axis; of a matrix of zeros, zeros."""
+    is_tall = matrices.size(-2) > matrices.size(-1)
+    x: Tensor = matrices.mT if is_tall else matrices
+    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=_SAFELY_SMALL)
+    a, b, c = _POLYNOMIAL
+    for _ in range(_ROUNDS):
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.mT if is_tall else x
