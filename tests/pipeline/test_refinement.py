@@ -5,6 +5,7 @@ Kills are `tests/faults`'s; what its steps do to a network is `tests/training/te
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from transduce.errors import ModelError, RunError
 from transduce.experiment import ExperimentConfig, validate_experiment
 from transduce.model_directory import WEIGHTS, load_model, read_description
 from transduce.pipeline import estimate, writing
+from transduce.pipeline.averaging import average_run
 from transduce.pipeline.estimate import announcement, disk_bytes
 from transduce.pipeline.refinement import Judge, Judging, last_part
 from transduce.pipeline.run import opened_run
@@ -60,11 +62,16 @@ def run(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
+def part_of(run: Path) -> Path:
+    (folder,) = (run / "risk").iterdir()
+    return folder
+
+
 @pytest.mark.slow
 def test_candidates_are_what_the_model_before_writes(run: Path) -> None:
     """The oracle is that model, loaded like any model, and sacrebleu."""
-    given, found = TokenStore.open(run / "data/train"), CandidateStore(run / "risk/candidates")
-    model = Translator.load(run / "risk/before", threads=1)
+    given, found = TokenStore.open(run / "data/train"), CandidateStore(part_of(run) / "candidates")
+    model = Translator.load(part_of(run) / "before", threads=1)
     sources, references = zip(*(given.text(number) for number in range(len(given))), strict=True)
     config = model.configure(beam=3, alternatives=3, length_penalty=1.2)
     longest = max(given.source_lengths.max(), given.target_lengths.max())
@@ -82,11 +89,11 @@ def test_candidates_are_what_the_model_before_writes(run: Path) -> None:
 
 @pytest.mark.slow
 def test_the_run_ends_with_the_last_part_s_model(run: Path, corpus: Path, tmp_path: Path) -> None:
-    before, own = load_model(run / "risk/before").parameters, load_model(run / "model").parameters
-    last = load_model(run / "risk/model").parameters
+    before, own = load_model(part_of(run) / "before").parameters, load_model(run / "model").parameters
+    last = load_model(part_of(run) / "model").parameters
     assert all(own[name].equal(tensor) for name, tensor in last.items())
     assert any(not own[name].equal(tensor) for name, tensor in before.items())
-    assert read_description(run / "risk/before").training["step"] == 12
+    assert read_description(part_of(run) / "before").training["step"] == 12
     assert read_description(run / "model").training["step"] == 20
     assert all(12 < step <= 20 for step in read_description(run / "model").training["averaged"])
     # Until then it is the run that it would be without that part.
@@ -101,9 +108,38 @@ def test_a_run_that_has_ended_can_go_on_by_risk(run: Path, corpus: Path, tmp_pat
     plain = {key: value for key, value in SETTINGS.items() if not key.startswith("training.")}
     small_run.train(corpus, tmp_path / "run", settings=plain)
     small_run.train(corpus, tmp_path / "run", settings=SETTINGS)
-    assert not small_run.difference(tmp_path / "run", small_run.fingerprint(run))
-    with pytest.raises(RunError, match=r"training\.decay_steps"):
-        small_run.train(corpus, tmp_path / "run", settings={**SETTINGS, "training.risk_steps": 9})
+    expected = small_run.fingerprint(run)
+    assert not small_run.difference(tmp_path / "run", expected)
+    with pytest.raises(RunError, match="no average of these checkpoints"):
+        average_run(tmp_path / "run", last=2)
+    # Other settings are another part, which takes nothing from the first; set back, the first is taken again.
+    small_run.train(corpus, tmp_path / "run", settings={**SETTINGS, "training.risk_steps": 9})
+    assert read_description(tmp_path / "run/model").training["step"] == 12 + 9
+    assert len(list((tmp_path / "run/risk").iterdir())) == 2
+    small_run.train(corpus, tmp_path / "run", settings=SETTINGS)
+    assert small_run.fingerprint(tmp_path / "run").items() >= expected.items()
+
+
+@pytest.mark.slow
+def test_a_run_extended_beyond_it_begins_that_part_anew(run: Path, corpus: Path, tmp_path: Path) -> None:
+    longer = {**SETTINGS, "training.steps": 16}
+    shutil.copytree(run, tmp_path / "extended")
+    small_run.train(corpus, tmp_path / "extended", settings=longer)
+    small_run.train(corpus, tmp_path / "at-once", settings=longer)
+    own, wanted = (load_model(tmp_path / name / "model").parameters for name in ("extended", "at-once"))
+    assert all(own[name].equal(tensor) for name, tensor in wanted.items())
+
+
+@pytest.mark.slow
+def test_the_finished_model_is_never_taken_back(run: Path, corpus: Path, tmp_path: Path) -> None:
+    """Started again and stopped at any question, a run that has ended keeps its model."""
+    shutil.copytree(run, tmp_path / "run")
+    expected = (tmp_path / "run/model" / WEIGHTS).read_bytes()
+    for calls in range(4):
+        choice = small_run.chosen(corpus, tmp_path / "run", settings=SETTINGS)
+        with opened_run(choice, tmp_path / "run", progress=Silent()) as one:
+            one.train(stop_requested=_after(calls))
+            assert (tmp_path / "run/model" / WEIGHTS).read_bytes() == expected
 
 
 @pytest.mark.slow
@@ -168,7 +204,14 @@ class Scene:
 @pytest.fixture
 def prepared(tmp_path: Path) -> Prepared:
     zero = "Put {a} here.\tTun Sie {a} hierher."
-    rows = [zero, "A dog runs fast.\tEin Hund rennt schnell.", "One.\tEins.", "Two.\tdurch rennen lernen nun, und hin."]
+    lacking = "See {b} there.\tSiehe dort."
+    rows = [
+        zero,
+        lacking,
+        "A dog runs fast.\tEin Hund rennt schnell.",
+        "One.\tEins.",
+        "Two.\tdurch rennen lernen nun, und hin.",
+    ]
     text = tmp_path / "corpus.tsv"
     text.write_text("\n".join(rows * 20) + "\n", encoding="utf-8")
     settings = DataConfig(train=(str(text),), valid=(str(text),))
@@ -183,6 +226,7 @@ def scene(tmp_path: Path, prepared: Prepared) -> Scene:
         "A": ("ein hund rennt schnell.", "Ein Hund rennt schnell.", "Ein Hund."),
         "One.": ("Eins " * 60, "Eins.", "Eins."),
         "Two.": (),
+        "See": ("Siehe {b} dort.", "Siehe dort."),
     }
     sources = [prepared.train.text(number)[0] for number in range(len(prepared.train))]
     scene.write([of[source.split()[0]] for source in sources])
@@ -197,6 +241,7 @@ def test_rewards(scene: Scene, prepared: Prepared) -> None:
     assert 0.0 < found["Ein Hund."] < 0.5
     assert dict(scene.texts(by_first["Put"]))[f"Tun Sie {RESERVED[0]} hierher."] == pytest.approx(1.0)
     assert [text for text, _ in scene.texts(by_first["One."])] == ["Eins."]
+    assert [text for text, _ in scene.texts(by_first["See"])] == ["Siehe dort."]
 
 
 def damaged(scene: Scene) -> None:

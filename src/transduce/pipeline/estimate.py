@@ -40,7 +40,7 @@ def announcement(run: Run) -> Iterator[str]:
     if training.risk_steps is not None:
         yield (
             f"minimum risk training comes last, {training.risk_steps:,} steps over {training.risk_candidates} "
-            f"translations of every sentence, in {run.folder / RISK}"
+            f"translations of every sentence, in {run.folder / RISK}; the time to write those comes on top"
         )
     yield _duration_line(run, len(steps))
     yield f"about {disk_bytes(run) / 1e9:.2g} GB of disk for checkpoints in {run.folder}"

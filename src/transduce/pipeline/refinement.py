@@ -1,9 +1,11 @@
 """Minimum risk training as the last part of a run (`training/risk.py`; not in the paper).
 
-    RUN/risk/before       the model that likelihood has made
-    RUN/risk/written      what it writes for the training text, a file for every thousand sentences
-    RUN/risk/candidates   the same as token ids, each with its reward
-    RUN/risk/…            checkpoints, metrics and model of this part, which is a run like any other
+    RUN/risk/1a2b3c4d5e6f/before       the model that likelihood has made
+    RUN/risk/1a2b3c4d5e6f/written      what it writes for the training text, a file for every thousand sentences
+    RUN/risk/1a2b3c4d5e6f/candidates   the same as token ids, each with its reward
+    RUN/risk/1a2b3c4d5e6f/…            checkpoints, metrics and model of this part, which is a run like any other
+
+The folder is named by what the part begins with and by its settings: where either has changed, another part begins.
 
 The candidates of a sentence are the outputs that a beam ends with. Each is rewarded by what it shares with the
 reference: sacrebleu's BLEU of the sentence, lower-cased, with 1 added to what runs of two and more words share and have
@@ -84,6 +86,15 @@ def last_part(experiment: ExperimentConfig) -> ExperimentConfig:
     return experiment.model_copy(update={"training": own, "decoding": decoding})
 
 
+def part_name(weights: Mapping[str, Tensor], part: ExperimentConfig) -> str:
+    """Return the name of the last part that begins with these weights."""
+    settings = {**part.training.trajectory(), "risk_candidates": part.training.risk_candidates}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for name in sorted(weights):
+        digest.update(weights[name].detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
 @dataclass(frozen=True)
 class Judging:
     """The candidates of a run's training text, and what each is worth."""
@@ -156,7 +167,9 @@ class Judging:
         ):
             for number, own in enumerate(outputs):
                 source, reference = store.text(number)
-                texts = list(dict.fromkeys(segmentable(source, text)[1] for text in own))
+                pairs = [segmentable(source, text) for text in own]
+                # An output may have what the reference lacks; as a symbol it would need another source beside it.
+                texts = list(dict.fromkeys(text for its_source, text in pairs if its_source == source))
                 ids = {text: [*pieces, EOS] for text, pieces in zip(texts, tokenizer.encode_all(texts), strict=True)}
                 kept = [text for text in texts if text and len(ids[text]) <= longest]
                 writer.append([ids[text] for text in kept], judge.rewards(kept, reference=reference))

@@ -37,7 +37,7 @@ from transduce.pipeline.diversification import TEACHERS, Direction, Diversificat
 from transduce.pipeline.making import Made, Maker
 from transduce.pipeline.planning import Choice, keep_experiment
 from transduce.pipeline.preparing import prepared_on_every_rank
-from transduce.pipeline.refinement import BEFORE, RISK, Beginning, Judging, last_part
+from transduce.pipeline.refinement import BEFORE, RISK, Beginning, Judging, last_part, part_name
 from transduce.pipeline.report import REPORT, append_samples, validation_line, write_report
 from transduce.pipeline.validation import Validator
 from transduce.progress import Progress, Silent
@@ -195,16 +195,19 @@ class Run:
 
     def _refine(self, made: Made, outcome: Outcome) -> tuple[Made, Outcome]:
         """Go on from what the run has made by minimum risk training, to what that makes of it."""
-        folder = self.folder / RISK
+        part = last_part(self.experiment)
         self._take_over(made.weights)
         self.world.broadcast_(self.trainer.stepper.parameters.values)  # rank 0 alone has what was made
+        folder = self.folder / RISK / self.world.broadcast_text(part_name(made.weights, part))
         if self.world.is_main:
             make_folder(folder)
             sweep(folder)
             self._save_model(made, outcome.progress, folder=folder / BEFORE)
+            if not (folder / "model").exists():  # else the run's model is or will be what came of this
+                self._save_model(made, outcome.progress)
         self.progress.note(f"going on by minimum risk training in {folder}")
         run = Run(
-            replace(self.choice, experiment=last_part(self.experiment)),
+            replace(self.choice, experiment=part),
             folder,
             progress=self.progress,
             world=self.world,
@@ -264,9 +267,10 @@ class Run:
             return
         steps = (progress.best.step,)
         try:
-            is_current = read_description(self.folder / "model").training.get("averaged") == list(steps)
+            known = read_description(self.folder / "model").training.get("step")
         except ModelError:
-            is_current = False
+            known = None
+        is_current = isinstance(known, int) and known >= progress.best.step  # that best, or what came after it
         best = self._checkpoint(progress.best.step)
         if not is_current and best.fault() is None:
             self._save_model(Made(steps, best.model(), None), progress)
@@ -282,15 +286,12 @@ class Run:
     def _finish(self, outcome: Outcome) -> Finished:
         """Leave the model that the run ends with."""
         made = self._made(outcome)
-        if self.world.is_main:
-            self._save_model(made, outcome.progress)
         if self.experiment.training.risk_steps is not None:
             made, outcome = self._refine(made, outcome)
             if outcome.ending is Ending.STOPPED:
                 return self._stopped(outcome)
-            if self.world.is_main:
-                self._save_model(made, outcome.progress)
         if self.world.is_main:
+            self._save_model(made, outcome.progress)
             self._write_report(f"finished: {outcome.ending.value}", outcome.progress, made.validation)
         return Finished(outcome, self.folder / "model", self.folder / REPORT, made.validation, made.steps)
 

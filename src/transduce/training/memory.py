@@ -48,7 +48,8 @@ def probe(stepper: Stepper, batch: Batch) -> None:
 
 _ADVICE = (
     "Set training.micro_batch_tokens to half of what it is (or of training.batch_tokens): the same steps in smaller "
-    "pieces. Or choose a smaller model, or a smaller data.max_tokens."
+    "pieces. Or choose a smaller model, or a smaller data.max_length; where risk is lowered, fewer "
+    "training.risk_candidates."
 )
 
 
@@ -57,7 +58,8 @@ def estimated_need(stepper: Stepper, batch: Batch) -> int:
     rows = batch.target_BT.size(0)
     stepper.gradient.refresh()
     few, more = rows // 16, rows // 8
-    of_few, of_more = (stepper.gradient.kept_for_backward(part_of(batch, part)) for part in (few, more))
+    device = stepper.arithmetic.device
+    of_few, of_more = (stepper.gradient.kept_for_backward(part_of(batch, part).to(device)) for part in (few, more))
     per_row = (of_more - of_few) / (more - few)
     kept = of_few + per_row * (rows - few)
     return int(_BACKWARD_AND_ALLOCATOR * kept) + LOGITS_AT_ONCE * _BYTES_PER_LOGIT_AT_WORK

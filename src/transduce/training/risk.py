@@ -1,7 +1,7 @@
 """Minimum risk training: to prefer, of what the model itself would write, what comes nearest to the reference.
 
 Likelihood asks for every token of one reference, and knows nothing of what beam search makes of the model. A departure
-by name (`TrainingConfig.objective`) shows the model several outputs of its own for each source, its candidates u, with
+by name (`TrainingConfig.risk_steps`) shows the model several outputs of its own for each source, its candidates u, with
 a reward r(u) for what each shares with the reference y, and lowers the risk (Shen et al. 2016)
 
     risk(x) = -Σ_u q(u) · r(u)        q(u) = exp(τ · log p(u | x) / |u|) / Σ_u' exp(τ · log p(u' | x) / |u'|)

@@ -15,6 +15,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
 from transduce.data.batch import Batch
 from transduce.errors import TrainingError
@@ -91,6 +92,9 @@ class Stepper:
         clipping = clip / norm if clip is not None and norm > clip else 1.0
         self.parameters.gradients.mul_(clipping / counts.tokens)
         self.optimizer.step(rate=rate)
+        if isinstance(self.optimizer, Muon) and self.world.size > 1:
+            # Its products may round differently from processor to processor, and ranks must not part.
+            self.world.broadcast_(self.parameters.values)
         return StepReport(counts=counts, gradient_norm=norm, rate=rate, seconds=time.perf_counter() - started)
 
     def accumulate(self, batch: Batch) -> Loss:
@@ -112,8 +116,8 @@ def optimizer_of(model: Transformer, parameters: FlatParameters, config: Trainin
     """Return what moves this model's parameters."""
     if config.optimizer == "adam":
         return Adam(parameters, config)
-    matrices = [name for name, parameter in model.named_parameters() if ".layers." in name and parameter.dim() == 2]
-    return Muon(parameters, config, matrices=matrices)
+    linear = [name for name, module in model.named_modules() if ".layers." in name and isinstance(module, nn.Linear)]
+    return Muon(parameters, config, matrices=[f"{name}.weight" for name in linear])
 
 
 def _counts(batch: Batch, loss: Loss) -> StepCounts:
@@ -122,7 +126,7 @@ def _counts(batch: Batch, loss: Loss) -> StepCounts:
         objective=float(loss.objective.detach()),
         nll=float(loss.nll),
         correct=float(loss.correct),
-        positions=batch.target_BT.numel(),
+        positions=batch.target_BT[: len(batch.sentences)].numel(),  # candidates, which may follow, are not counted
     )
 
 
@@ -135,6 +139,6 @@ def _not_finite(step: int, taken: list[tuple[Batch, Loss]], *, rate: float, norm
     return (
         f"The {what} of step {step:,} is not finite, at a learning rate of {rate:.2e}, in the batch of "
         f"{len(sentences)} training pairs {shown}. The step was not applied and the newest checkpoint stands. Begin a "
-        "new run from it (--start-from) with a lower rate (training.scale or training.peak), a longer "
+        "new run from it (--start-from) with a lower rate (training.scale, peak or risk_peak), a longer "
         'training.warmup_steps, training.clip_norm = 1.0, or training.precision = "float32".'
     )
