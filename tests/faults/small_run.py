@@ -88,6 +88,12 @@ def train(corpus: Path, output: Path, *, settings: Settings | None = None) -> No
         run.train(stop_requested=lambda: False)
 
 
+def stop_after(calls: int) -> Callable[[], bool]:
+    """Return a request to stop that comes at the so-manieth question."""
+    left = iter(range(calls))
+    return lambda: next(left, None) is None
+
+
 def forked(work: Callable[[], None], *, complaints: Path) -> int:
     """Run `work` in a child and return its process id; how it ends is its exit code, what it said is in a file."""
     process = os.fork()

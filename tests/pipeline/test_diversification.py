@@ -94,17 +94,11 @@ def test_stopped_again_and_again_it_ends_the_same(run: Path, corpus: Path, tmp_p
     while ending is Ending.STOPPED:
         choice = small_run.chosen(corpus, output, settings=SETTINGS)
         with opened_run(choice, output, progress=Silent()) as one:
-            ending = one.train(stop_requested=_after(4 + 2 * stops)).outcome.ending
+            ending = one.train(stop_requested=small_run.stop_after(4 + 2 * stops)).outcome.ending
         stops += 1
         assert stops < 30
     assert stops > 3
     assert not small_run.difference(output, small_run.fingerprint(run))
-
-
-def _after(calls: int) -> Callable[[], bool]:
-    """Return a request to stop that comes at the so-manieth question."""
-    left = iter(range(calls))
-    return lambda: next(left, None) is None
 
 
 class Scene:

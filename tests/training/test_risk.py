@@ -108,6 +108,19 @@ def test_the_gradient_is_the_equation_s(
         torch.testing.assert_close(found, wanted[name], rtol=1e-6, atol=1e-9, msg=name)
 
 
+def test_the_gradient_in_bf16_points_where_the_equation_s_does(batch: Batch) -> None:
+    """There logits become their own gradient in place, by compiled code where it is installed."""
+    exact, model = make_model(), make_model().float()
+    plain_loss(exact, batch, Smoothing.of(0.1, vocabulary_size=31, convention="szegedy")).backward()
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    gradient = WrittenOutGradient(model, TrainingConfig(steps=1), arithmetic=Arithmetic(CPU.device, "bf16"))
+    gradient.refresh()
+    gradient.add(batch, dropout_key=1)
+    wanted_P, found_P = (torch.cat([own.flatten().double() for own in gradients(m).values()]) for m in (exact, model))
+    assert float((found_P - wanted_P).norm()) < 0.05 * float(wanted_P.norm())
+
+
 def test_risk_by_hand() -> None:
     """Two candidates of two and three tokens, with τ · log p / |u| equal: each has half of the expectation."""
     candidates = Candidates(
@@ -136,7 +149,7 @@ def test_what_is_certain_is_not_moved_and_nothing_overflows() -> None:
 
 
 def test_a_pair_without_candidates_has_the_usual_loss_alone() -> None:
-    model, smoothing = make_model(), Smoothing.of(0.1, vocabulary_size=31, convention="szegedy")
+    model = make_model()
     source_BS, target_BT = padded([5, 2]), padded([3, 6])
     nothing = Judged(torch.zeros(0, dtype=torch.int64), torch.zeros(0))
     gradient = WrittenOutGradient(model, TrainingConfig(steps=1), arithmetic=CPU)
@@ -148,7 +161,6 @@ def test_a_pair_without_candidates_has_the_usual_loss_alone() -> None:
         parameter.grad.zero_()
     usual = gradient.add(Batch(source_BS, target_BT, np.arange(2)), dropout_key=1)
     assert found.objective.item() == pytest.approx(usual.objective.item(), rel=1e-12)
-    assert smoothing.true > smoothing.other
     for name, wanted in gradients(model).items():
         torch.testing.assert_close(by_risk[name], wanted)
 

@@ -133,7 +133,7 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     """
 
     risk_steps: PositiveInt | None = None
-    """When all that is over, go on for so many steps of minimum risk training: the model writes several translations of
+    """After the usual training, take so many steps of minimum risk training: the model writes several translations of
     every training sentence, and learns to prefer those that come near to the reference. May be given to a run that has
     ended; with other values, or after more of the usual training, it begins anew. Off unless given. Departure: Shen et
     al. 2016. [steps]
