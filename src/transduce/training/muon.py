@@ -8,7 +8,8 @@ makes all its singular values alike,
 
 where the factor gives a step the length that Adam's has (Liu et al. 2025), so that one learning rate serves both.
 Embeddings, biases and norms are Adam's still. U Vᵀ is approached by five rounds of Newton and Schulz, which need
-nothing but products: singular values end between 0.7 and 1.2, which is as good.
+nothing but products: singular values end between 0.7 and 1.2, which is as good. They are taken in the precision of the
+network's own products: rounding to bf16 is small beside that, and a third of the time.
 """
 
 from collections.abc import Sequence
@@ -30,9 +31,18 @@ _SAFELY_SMALL = 1e-7
 class Muon(Adam):
     """Muon for matrices, by name, and Adam for all other parameters."""
 
-    def __init__(self, parameters: FlatParameters, config: TrainingConfig, *, matrices: Sequence[str]) -> None:
+    def __init__(
+        self,
+        parameters: FlatParameters,
+        config: TrainingConfig,
+        *,
+        matrices: Sequence[str],
+        product_dtype: torch.dtype | None = None,
+    ) -> None:
+        """Take products in `product_dtype`, or that of the parameters."""
         others = {name for name, _ in parameters.named_parts(parameters.values)} - set(matrices)
         super().__init__(parameters, config, only=others)
+        self._product_dtype = product_dtype or parameters.values.dtype
         values, gradients, means = (
             dict(parameters.named_parts(vector)) for vector in (parameters.values, parameters.gradients, self.mean)
         )
@@ -47,19 +57,19 @@ class Muon(Adam):
         for shape, matrices in self._of_shape.items():  # those of one shape at once: they are many and small
             gradients = torch.stack([gradient for _, gradient, _ in matrices])
             means = torch.stack([mean for _, _, mean in matrices]).lerp_(gradients, 1.0 - MOMENTUM)
-            directions = orthogonal(gradients.lerp_(means, MOMENTUM))
+            directions = orthogonal(gradients.lerp_(means, MOMENTUM), product_dtype=self._product_dtype)
             for (value, _, mean), new_mean, direction in zip(matrices, means, directions, strict=True):
                 mean.copy_(new_mean)
                 value.sub_(direction, alpha=rate * _LENGTH * max(shape) ** 0.5)
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
-    """Return about U Vᵀ of each matrix U Σ Vᵀ along the first axis; of a matrix of zeros, zeros."""
+def orthogonal(matrices: Tensor, *, product_dtype: torch.dtype | None = None) -> Tensor:
+    """Return about U Vᵀ of each matrix U Σ Vᵀ along the first axis, of products in this dtype; of zeros, zeros."""
     is_tall = matrices.size(-2) > matrices.size(-1)
     x: Tensor = matrices.mT if is_tall else matrices
-    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=_SAFELY_SMALL)
+    x = (x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=_SAFELY_SMALL)).to(product_dtype or matrices.dtype)
     a, b, c = _POLYNOMIAL
     for _ in range(_ROUNDS):
         gram = x @ x.mT
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return x.mT if is_tall else x
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return (x.mT if is_tall else x).to(matrices.dtype)

@@ -67,7 +67,7 @@ class Stepper:
     def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
         self.model, self.config, self.arithmetic, self.world = model, config, arithmetic, world
         self.parameters = FlatParameters(model, tail=len(StepCounts._fields))
-        self.optimizer = optimizer_of(model, self.parameters, config)
+        self.optimizer = optimizer_of(model, self.parameters, config, product_dtype=arithmetic.product_dtype)
         self.rate = learning_rate(config, d_model=model.config.d_model)
         self.gradient = gradient_of(model, config, arithmetic=arithmetic)
 
@@ -112,12 +112,14 @@ class Stepper:
         return StepCounts(*tail.tolist())
 
 
-def optimizer_of(model: Transformer, parameters: FlatParameters, config: TrainingConfig) -> Adam:
-    """Return what moves this model's parameters."""
+def optimizer_of(
+    model: Transformer, parameters: FlatParameters, config: TrainingConfig, *, product_dtype: torch.dtype | None = None
+) -> Adam:
+    """Return what moves this model's parameters; what products it takes are in the dtype given, if any."""
     if config.optimizer == "adam":
         return Adam(parameters, config)
     linear = [name for name, module in model.named_modules() if ".layers." in name and isinstance(module, nn.Linear)]
-    return Muon(parameters, config, matrices=[f"{name}.weight" for name in linear])
+    return Muon(parameters, config, matrices=[f"{name}.weight" for name in linear], product_dtype=product_dtype)
 
 
 def _counts(batch: Batch, loss: Loss) -> StepCounts:
