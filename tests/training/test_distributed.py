@@ -76,6 +76,16 @@ def test_two_ranks_one_rank_and_accumulation_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_two_ranks_share_muon_s_matrices_and_go_where_one_goes(tmp_path: Path) -> None:
+    """In float64 without dropout; three ranks, too, of which not all have a matrix of every shape."""
+    settings = (*EXACT[:1], "steps=20", "checkpoint_every=20", *EXACT[3:], "micro_batch_tokens=200", "optimizer=muon")
+    run(alone(tmp_path / "one", *settings))
+    for ranks in (2, 3):
+        run(torchrun(tmp_path / str(ranks), *settings, ranks=ranks))
+        assert 0 < furthest(final_weights(tmp_path / "one"), final_weights(tmp_path / str(ranks))) < 1e-9
+
+
+@pytest.mark.slow
 def test_the_first_gradients_of_one_and_two_ranks_agree_in_float32(tmp_path: Path) -> None:
     """After one step Adam's mean is the gradient times a constant."""
     settings = ("plain", "steps=1", "checkpoint_every=1", "bpe_dropout=0", "batch_tokens=2000")

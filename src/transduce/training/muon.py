@@ -9,7 +9,8 @@ makes all its singular values alike,
 where the factor gives a step the length that Adam's has (Liu et al. 2025), so that one learning rate serves both.
 Embeddings, biases and norms are Adam's still. U Vᵀ is approached by five rounds of Newton and Schulz, which need
 nothing but products: singular values end between 0.7 and 1.2, which is as good. They are taken in the precision of the
-network's own products: rounding to bf16 is small beside that, and a third of the time.
+network's own products: rounding to bf16 is small beside that, and a third of the time. Of several ranks each does this
+for some of the matrices and the others get it, so that no two of them can round it differently.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 
 from transduce.training.config import TrainingConfig
+from transduce.training.distributed import World
 from transduce.training.flat_parameters import FlatParameters
 from transduce.training.optimization import Adam
 
@@ -38,11 +40,12 @@ class Muon(Adam):
         *,
         matrices: Sequence[str],
         product_dtype: torch.dtype | None = None,
+        world: World | None = None,
     ) -> None:
-        """Take products in `product_dtype`, or that of the parameters."""
+        """Take products in `product_dtype`, or that of the parameters, and a share of them where there are ranks."""
         others = {name for name, _ in parameters.named_parts(parameters.values)} - set(matrices)
         super().__init__(parameters, config, only=others)
-        self._product_dtype = product_dtype or parameters.values.dtype
+        self._product_dtype, self._world = product_dtype or parameters.values.dtype, world or World()
         values, gradients, means = (
             dict(parameters.named_parts(vector)) for vector in (parameters.values, parameters.gradients, self.mean)
         )
@@ -57,10 +60,19 @@ class Muon(Adam):
         for shape, matrices in self._of_shape.items():  # those of one shape at once: they are many and small
             gradients = torch.stack([gradient for _, gradient, _ in matrices])
             means = torch.stack([mean for _, _, mean in matrices]).lerp_(gradients, 1.0 - MOMENTUM)
-            directions = orthogonal(gradients.lerp_(means, MOMENTUM), product_dtype=self._product_dtype)
+            directions = self._directions(gradients.lerp_(means, MOMENTUM))
             for (value, _, mean), new_mean, direction in zip(matrices, means, directions, strict=True):
                 mean.copy_(new_mean)
                 value.sub_(direction, alpha=rate * _LENGTH * max(shape) ** 0.5)
+
+    def _directions(self, matrices: Tensor) -> Tensor:
+        """Return about U Vᵀ of each, the same to the last bit on every rank."""
+        if self._world.size == 1:
+            return orthogonal(matrices, product_dtype=self._product_dtype)
+        own = slice(self._world.rank, None, self._world.size)
+        directions = torch.zeros_like(matrices)
+        directions[own] = orthogonal(matrices[own], product_dtype=self._product_dtype)
+        return self._world.sum_(directions)
 
 
 def orthogonal(matrices: Tensor, *, product_dtype: torch.dtype | None = None) -> Tensor:

@@ -67,7 +67,9 @@ class Stepper:
     def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
         self.model, self.config, self.arithmetic, self.world = model, config, arithmetic, world
         self.parameters = FlatParameters(model, tail=len(StepCounts._fields))
-        self.optimizer = optimizer_of(model, self.parameters, config, product_dtype=arithmetic.product_dtype)
+        self.optimizer = optimizer_of(
+            model, self.parameters, config, product_dtype=arithmetic.product_dtype, world=world
+        )
         self.rate = learning_rate(config, d_model=model.config.d_model)
         self.gradient = gradient_of(model, config, arithmetic=arithmetic)
 
@@ -92,9 +94,6 @@ class Stepper:
         clipping = clip / norm if clip is not None and norm > clip else 1.0
         self.parameters.gradients.mul_(clipping / counts.tokens)
         self.optimizer.step(rate=rate)
-        if isinstance(self.optimizer, Muon) and self.world.size > 1:
-            # Its products may round differently from processor to processor, and ranks must not part.
-            self.world.broadcast_(self.parameters.values)
         return StepReport(counts=counts, gradient_norm=norm, rate=rate, seconds=time.perf_counter() - started)
 
     def accumulate(self, batch: Batch) -> Loss:
@@ -113,13 +112,19 @@ class Stepper:
 
 
 def optimizer_of(
-    model: Transformer, parameters: FlatParameters, config: TrainingConfig, *, product_dtype: torch.dtype | None = None
+    model: Transformer,
+    parameters: FlatParameters,
+    config: TrainingConfig,
+    *,
+    product_dtype: torch.dtype | None = None,
+    world: World | None = None,
 ) -> Adam:
-    """Return what moves this model's parameters; what products it takes are in the dtype given, if any."""
+    """Return what moves this model's parameters; what products it takes are in the dtype given, shared among ranks."""
     if config.optimizer == "adam":
         return Adam(parameters, config)
     linear = [name for name, module in model.named_modules() if ".layers." in name and isinstance(module, nn.Linear)]
-    return Muon(parameters, config, matrices=[f"{name}.weight" for name in linear], product_dtype=product_dtype)
+    matrices = [f"{name}.weight" for name in linear]
+    return Muon(parameters, config, matrices=matrices, product_dtype=product_dtype, world=world)
 
 
 def _counts(batch: Batch, loss: Loss) -> StepCounts:
