@@ -6,9 +6,10 @@
 
     python benchmarks/quality.py recipes/tatoeba.en-de.toml --data ../shared/data/tatoeba --model en-de
 
-Trainings are long: stop it at any time and run it again to go on. With `--validation-only` the test set stays unseen,
-as it must while settings are being chosen. Everything goes through the command line, as a user would do it. Writes
-results/quality.NAME.json and .md next to this file.
+Trainings are long: stop it at any time and run it again to go on. Seeds may also be given one by one, on several days
+or machines: results of other seeds that were written for the same settings and tests are kept beside the new ones. With
+`--validation-only` the test set stays unseen, as it must while settings are being chosen. Everything goes through the
+command line, as a user would do it. Writes results/quality.NAME.json and .md next to this file.
 """
 
 import argparse
@@ -34,9 +35,10 @@ BAR = r"\|"
 """A bar that does not end a cell of a table."""
 
 
-def transduce(*arguments: str) -> str:
-    """Run a command; its progress goes to the terminal, what it prints is returned."""
-    command = [sys.executable, "-m", "transduce", *arguments]
+def transduce(*arguments: str, ranks: int = 1) -> str:
+    """Run a command, on several ranks if so asked; its progress goes to the terminal, what it prints is returned."""
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks)] if ranks > 1 else []
+    command = [sys.executable, *launcher, "-m", "transduce", *arguments]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8").stdout
 
 
@@ -45,7 +47,7 @@ def at(folder: Path, name: str) -> str:
     return ",".join(str(folder / path.name) for path in paths_of(name))
 
 
-def train(recipe: Path, output: Path, *, data: Path, seed: int, more: Sequence[str]) -> None:
+def train(recipe: Path, output: Path, *, data: Path, seed: int, ranks: int, more: Sequence[str]) -> None:
     """Train the recipe, or go on with it, unless it is finished."""
     corpora = resolve_experiment(recipe).data
     files = [
@@ -55,7 +57,7 @@ def train(recipe: Path, output: Path, *, data: Path, seed: int, more: Sequence[s
         for part in (option, at(data, name))
     ]
     chosen = ["--set", "data.test=[]", "--set", f"training.seed={seed}"]
-    transduce("train", str(recipe), "--output", str(output), *files, *chosen, *more)
+    transduce("train", str(recipe), "--output", str(output), *files, *chosen, *more, ranks=ranks)
 
 
 def minutes_of(run: Path) -> float:
@@ -100,10 +102,16 @@ def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return result
 
 
+def means_of(run: dict[str, Any]) -> str:
+    """Return what a run was trained with."""
+    ranks = f"{run['ranks']} ranks, " if run.get("ranks", 1) > 1 else ""
+    return f"{ranks}threads: {run['threads'] or 'all cores'}"
+
+
 def as_markdown(result: dict[str, Any]) -> str:
     """Return the result as a page."""
     runs = "; ".join(
-        f"seed {run['seed']}, {run['minutes']:.0f} minutes of training, threads: {run['threads'] or 'all cores'}"
+        f"seed {run['seed']}, {run['minutes']:.0f} minutes of training, {means_of(run)}"
         if "seed" in run
         else f"model {run['model']}"
         for run in result["runs"]
@@ -128,16 +136,28 @@ def as_markdown(result: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"Made by `python benchmarks/quality.py {result['recipe']}`.", ""])
 
 
+def earlier_runs(target: Path, settings: dict[str, Any], *, beside: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the runs of other seeds that an earlier result has for these settings and tests."""
+    if not target.is_file():
+        return []
+    earlier = json.loads(target.read_text(encoding="utf-8"))
+    if earlier.get("settings") != settings:
+        return []
+    seeds, tests = {run.get("seed") for run in beside}, beside[0]["scores"].keys()
+    return [run for run in earlier["runs"] if run.get("seed") not in seeds and run["scores"].keys() == tests]
+
+
 def trained_runs(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Train the recipe with every seed, and tell of each run."""
     for seed in options.seeds:
         output = options.runs / f"{options.recipe.stem}.seed{seed}"
         limits = ["--threads", options.threads] if options.threads else []
-        train(options.recipe, output, data=options.data, seed=seed, more=limits)
+        train(options.recipe, output, data=options.data, seed=seed, ranks=options.ranks, more=limits)
         yield {
             "model": str(output),
             "seed": seed,
             "threads": resolve_experiment(output / "experiment.toml").training.threads,
+            "ranks": options.ranks,
             "minutes": minutes_of(output),
             "training": read_description(output / "model").training,
             "decoding": read_description(output / "model").decoding,
@@ -151,7 +171,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the recipe's files")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "quality", help="where runs are kept")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--threads", help="threads of training and translation; all cores unless given")
+    parser.add_argument(
+        "--threads", help="threads of training, of each of its ranks, and of translation; all cores unless given"
+    )
+    parser.add_argument("--ranks", type=int, default=1, help="processes that train one model together")
     parser.add_argument("--validation-only", action="store_true", help="leave the test set unseen")
     parser.add_argument(
         "--model", help="score this one, trained already, instead of training: a folder or bundled name"
@@ -169,14 +192,18 @@ def main() -> None:
             name: score(run["model"], test, languages=languages, threads=options.threads)
             for name, test in tests.items()
         }
+    target = HERE / "results" / f"quality.{options.recipe.stem}.json"
+    settings = resolve_experiment(options.recipe).model_dump(mode="json")
+    if options.model is None:
+        runs = sorted([*earlier_runs(target, settings, beside=runs), *runs], key=lambda run: int(run["seed"]))
     result = {
         "recipe": options.recipe.as_posix(),
+        "settings": settings,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{processor_name()}, Python {platform.python_version()}",
         "summary": summary(runs),
         "runs": runs,
     }
-    target = HERE / "results" / f"quality.{options.recipe.stem}.json"
     target.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     target.with_suffix(".md").write_text(as_markdown(result), encoding="utf-8")
     sys.stdout.write(as_markdown(result))
