@@ -75,6 +75,8 @@ def stand_in(recipe: Path, folder: Path, *, pairs: int) -> ExperimentConfig:
                 place.write_bytes(gzip.compress(text) if place.suffix == ".gz" else text)
             moved.append(",".join(map(str, places)))
         content["data"][split] = moved
+    if experiment.training.teacher_steps is not None:
+        content["training"]["teacher_steps"] = experiment.training.warmup_steps + 1  # the fewest that a cosine may have
     return validate_experiment(content, where=str(recipe))
 
 
