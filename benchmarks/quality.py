@@ -37,7 +37,7 @@ BAR = r"\|"
 
 def transduce(*arguments: str, ranks: int = 1) -> str:
     """Run a command, on several ranks if so asked; its progress goes to the terminal, what it prints is returned."""
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks)] if ranks > 1 else []
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
     command = [sys.executable, *launcher, "-m", "transduce", *arguments]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8").stdout
 
