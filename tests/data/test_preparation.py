@@ -250,6 +250,18 @@ class TestReuse:
         build(config(corpus), tmp_path / "p", watcher)
         assert watcher.warnings == [f"{corpus} is gone; what was prepared from it is used as it is."]
 
+    def test_a_tokenizer_that_is_gone_is_not_needed_any_more(self, corpus: Path, tmp_path: Path) -> None:
+        brought = Tokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
+        (tmp_path / "t.model").write_bytes(brought.to_bytes())
+        with_it = config(corpus, tokenizer=tmp_path / "t.model")
+        first = build(with_it, tmp_path / "p")
+        (tmp_path / "t.model").unlink()
+        watcher = Watcher()
+        assert build(with_it, tmp_path / "p", watcher).report == first.report
+        assert watcher.stages == []
+        with pytest.raises(ConfigError, match="no such file"):
+            build(config(corpus, tokenizer=tmp_path / "t.model", held_out_valid=3), tmp_path / "p")
+
     @pytest.mark.parametrize("damage", ["train/source.values", "tokenizer.model", "prepared.json", "valid/store.json"])
     def test_a_damaged_store_is_built_anew(self, corpus: Path, tmp_path: Path, damage: str) -> None:
         build(config(corpus), tmp_path / "p")

@@ -1,6 +1,7 @@
 """From text to score on the bundled corpus, through the command line of the built wheel."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -79,6 +80,15 @@ def test_a_run_goes_on_is_refused_and_begins_anew(run: Run, tmp_path: Path) -> N
     onward = ("--train", "corpus/test.tsv", "--output", "runs/b", "--start-from", "runs/a", "--threads=1")
     begun = run("train", *onward, "--set=training.steps=5", "--set=training.validate_every=5")
     assert "training ended at step 5" in begun.stderr
+    again = run("train", *onward, "--set=training.steps=7", "--set=training.validate_every=5")
+    assert "training ended at step 7" in again.stderr
+    shutil.move(tmp_path / "corpus", tmp_path / "moved")
+    shutil.move(tmp_path / "runs/a", tmp_path / "runs/elsewhere")
+    begun_with = ("--train", "moved/test.tsv", "--output", "runs/b", "--set=training.steps=9")
+    assert "training ended at step 9" in run("train", *begun_with).stderr
+    shutil.rmtree(tmp_path / "runs/b/checkpoints")
+    assert "runs/a" in run("train", "--output", "runs/b", exit_code=2).stderr
+    shutil.move(tmp_path / "runs/elsewhere", tmp_path / "runs/a")
     sizes = [json.loads((tmp_path / f"runs/{r}/model/config.json").read_text(encoding="utf-8")) for r in "ab"]
     assert sizes[0]["architecture"] == sizes[1]["architecture"]
     nothing = run("train", "--output", "runs/none", exit_code=2)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from transduce.data.preparation import prepare
 from transduce.errors import ConfigError, ModelError, RunError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, save_model
@@ -76,6 +77,45 @@ def test_budgets_may_change_and_what_alters_the_weights_may_not(tmp_path: Path) 
     assert "--start-from" in message
 
 
+def prepared(run: Path, choice: Choice) -> Path:
+    prepare(choice.experiment.data, run / "data", vocabulary_size=300)
+    return Path(choice.experiment.data.train[0])
+
+
+def named(run: Path, *files: Path) -> Choice:
+    sections = {"data": {"train": [str(file) for file in files]}}
+    return choose_experiment(Request(sections=sections), run, progress=Silent())
+
+
+def test_a_run_goes_on_with_its_text_in_another_place(tmp_path: Path) -> None:
+    run, choice = begun(tmp_path)
+    text = prepared(run, choice)
+    (tmp_path / "elsewhere").mkdir()
+    moved = text.rename(tmp_path / "elsewhere" / "renamed.tsv")
+    assert named(run, moved).experiment == choice.experiment
+
+
+def test_a_run_is_refused_other_text_wherever_it_lies(tmp_path: Path) -> None:
+    run, choice = begun(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    copy = corpus(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match=r"data\.train"):
+        named(run, copy)  # nothing was prepared, so nothing tells what the text was
+    text = prepared(run, choice)
+    assert named(run, copy).experiment == choice.experiment
+    with pytest.raises(RunError, match=r"data\.train"):
+        named(run, copy, text)
+    with pytest.raises(RunError, match=r"data\.train"):
+        named(run, copy.with_name("nowhere.tsv"))
+    copy.write_text(copy.read_text(encoding="utf-8").replace("Wort 7", "Wort 8"), encoding="utf-8")
+    with pytest.raises(RunError, match=r"data\.train"):
+        named(run, copy)
+    corpus(tmp_path / "elsewhere")
+    text.write_text("other\tanderes\n", encoding="utf-8")
+    with pytest.raises(RunError, match=r"data\.train"):  # going on would prepare anew from what lies in the old place
+        named(run, copy)
+
+
 @pytest.mark.parametrize(
     ("key", "alters"),
     [
@@ -101,12 +141,37 @@ def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
         read_kept_experiment(tmp_path)
 
 
-def test_starting_from_a_model_takes_its_sizes_and_tokenizer(tmp_path: Path) -> None:
+def small_model(folder: Path) -> ModelConfig:
     tokenizer = Tokenizer.learn(["word Wort"] * 3, vocabulary_size=300)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=6, heads=3, d_ff=5, layers=1)
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
+    save_model(folder, Description(architecture=config), parameters, tokenizer=tokenizer, card="")
+    return config
+
+
+def test_the_command_that_started_from_a_model_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    small_model(tmp_path / "earlier" / "model")
+    small_model(tmp_path / "other")
+    begin: dict[str, dict[str, Any]] = {
+        "data": {"train": [str(corpus(tmp_path))]},
+        "training": {"start_from": "earlier"},
+    }
+    choice = choose_experiment(Request(sections=begin), Path("run"), progress=Silent())
+    keep_experiment(choice.experiment, Path("run"))
+    assert choose_experiment(Request(sections=begin), Path("run"), progress=Silent()).experiment == choice.experiment
+    with pytest.raises(RunError, match=r"training\.start_from"):
+        choose_experiment(Request(sections={"training": {"start_from": "other"}}), Path("run"), progress=Silent())
+    prepare(choice.experiment.data, Path("run/data"), vocabulary_size=300)
+    tokenizer = {"data": {"tokenizer": "other/tokenizer.model"}}  # of the same text, so the same
+    assert (
+        choose_experiment(Request(sections=tokenizer), Path("run"), progress=Silent()).experiment == choice.experiment
+    )
+
+
+def test_starting_from_a_model_takes_its_sizes_and_tokenizer(tmp_path: Path) -> None:
     model = tmp_path / "model"
-    save_model(model, Description(architecture=config), parameters, tokenizer=tokenizer, card="")
+    config = small_model(model)
     sections: dict[str, dict[str, Any]] = {
         "data": {"train": [str(corpus(tmp_path))]},
         "training": {"start_from": str(model)},

@@ -67,8 +67,9 @@ def prepare(
     """Return the token stores of a corpus, built at `folder` unless they stand there already."""
     if not config.train:
         raise ConfigError("data.train is empty. Name the training text: a.en,a.de, or one file of pairs such as x.tsv.")
-    settings = settings_of(config, vocabulary_size=vocabulary_size)
-    prepared = _reuse(folder, settings, progress=progress)
+    record = PreparedRecord.open(folder)
+    settings = settings_of(config, vocabulary_size=vocabulary_size, before=record.settings if record else None)
+    prepared = _reuse(folder, record, settings, progress=progress) if record else None
     if prepared is not None:
         return prepared
     with locked(folder / ".lock", purpose="preparing a corpus"):
@@ -81,9 +82,8 @@ def prepare(
     return prepared
 
 
-def _reuse(folder: Path, settings: dict[str, Any], *, progress: Progress) -> Prepared | None:
-    record = PreparedRecord.open(folder)
-    if record is None or record.settings != settings:
+def _reuse(folder: Path, record: PreparedRecord, settings: dict[str, Any], *, progress: Progress) -> Prepared | None:
+    if record.settings != settings:
         return None
     corpora = unchanged(record.corpora)
     if corpora is None:

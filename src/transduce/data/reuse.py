@@ -1,16 +1,17 @@
 """Whether what was prepared is still true: the same settings, the same tokenizer, the same text.
 
 Contents are hashed when they are read. Later starts look at sizes and times only, and read a file again just when its
-time alone has changed. A corpus that is no longer there has not changed: a run goes on without it.
+time alone has changed. A corpus or tokenizer that is no longer there has not changed: a run goes on without it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import ReadCorpus
-from transduce.data.formats import Fingerprint
+from transduce.data.formats import Fingerprint, paths_of
 from transduce.errors import ConfigError
 from transduce.files import sha256_of_file
 
@@ -21,12 +22,20 @@ _FORMAT = 1
 """Raised whenever the same text and settings would give other stores."""
 
 
-def settings_of(config: DataConfig, *, vocabulary_size: int) -> dict[str, Any]:
-    """Return everything but the text that decides what preparation gives, as plain values."""
-    tokenizer = None if config.tokenizer is None else sha256_of_file(tokenizer_file(config.tokenizer))
+def settings_of(config: DataConfig, *, vocabulary_size: int, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return everything but the text that decides what preparation gives, as plain values.
+
+    `before` is what this returned when the corpus was prepared: it still knows a tokenizer that is gone.
+    """
+    data = config.model_dump(mode="json", exclude={"expected_pairs"})
+    tokenizer = None
+    if config.tokenizer is not None and not config.tokenizer.exists() and before and before.get("data") == data:
+        tokenizer = before.get("tokenizer_sha256")
+    elif config.tokenizer is not None:
+        tokenizer = sha256_of_file(tokenizer_file(config.tokenizer))
     return {
         "format": _FORMAT,
-        "data": config.model_dump(mode="json", exclude={"expected_pairs"}),
+        "data": data,
         "vocabulary_size": vocabulary_size if tokenizer is None else None,
         "tokenizer_sha256": tokenizer,
     }
@@ -55,10 +64,25 @@ def unchanged(corpora: Corpora) -> Corpora | None:
     return renewed
 
 
+def hold_the_same(names: Sequence[str], corpora: Sequence[ReadCorpus]) -> bool:
+    """Return whether the files of these names hold, byte for byte and in this order, what was read."""
+    if len(names) != len(corpora):
+        return False
+    pairs = [(paths_of(name), corpus.files) for name, corpus in zip(names, corpora, strict=True)]
+    return all(
+        len(paths) == len(files) and all(_holds(path, file) for path, file in zip(paths, files, strict=True))
+        for paths, files in pairs
+    )
+
+
 def missing_files(corpora: Corpora) -> list[str]:
     """Return the files that are no longer there."""
     files = (file for entries in corpora.values() for corpus in entries for file in corpus.files)
     return [file.path for file in files if not Path(file.path).exists()]
+
+
+def _holds(path: Path, file: Fingerprint) -> bool:
+    return path.is_file() and path.stat().st_size == file.bytes and sha256_of_file(path) == file.sha256
 
 
 def _renewed(file: Fingerprint) -> Fingerprint | None:
@@ -68,6 +92,4 @@ def _renewed(file: Fingerprint) -> Fingerprint | None:
     status = path.stat()
     if status.st_size == file.bytes and status.st_mtime_ns == file.modified_ns:
         return file
-    if status.st_size != file.bytes or sha256_of_file(path) != file.sha256:
-        return None
-    return replace(file, modified_ns=status.st_mtime_ns)
+    return replace(file, modified_ns=status.st_mtime_ns) if _holds(path, file) else None

@@ -1,8 +1,8 @@
 """Before anything is computed: which experiment a run is, whether a started one may go on, and what it will take.
 
 A run remembers its experiment in `experiment.toml`. Starting it again without naming anything takes that; naming
-something else is allowed where it cannot alter the weights' path (budgets, intervals, logging, patience, search), and
-refused with the list of differences where it would.
+something else is allowed where it cannot alter the weights' path (budgets, intervals, logging, patience, search, other
+places of the same text), and refused with the list of differences where it would.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ from typing import Any
 
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection, paths_of
+from transduce.data.reuse import hold_the_same, tokenizer_file, unchanged
+from transduce.data.stages import PreparedRecord
 from transduce.errors import ConfigError, RunError
 from transduce.experiment import (
     ExperimentConfig,
@@ -22,12 +24,12 @@ from transduce.experiment import (
     validate_experiment,
     write_toml,
 )
-from transduce.files import make_folder, write_atomically
+from transduce.files import make_folder, sha256_of_file, write_atomically
 from transduce.model_directory import TOKENIZER, find_model, read_description
 from transduce.progress import Progress
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
 
-EXPERIMENT = "experiment.toml"
+EXPERIMENT, PREPARED = "experiment.toml", "data"
 
 # How many pairs a preset wants at least. Smaller networks with strong dropout win on little text.
 PRESET_BY_PAIRS = ((1_000_000, "base"), (60_000, "small"), (0, "tiny"))
@@ -168,8 +170,12 @@ def _go_on(request: Request, kept: Path) -> Choice:
     asked = merged(
         gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
     )
+    start_from = asked.get("training", {}).get("start_from")
+    if start_from is not None:
+        asked = merged(asked, {"training": {"start_from": str(find_model(str(start_from)).absolute())}})
     new = validate_experiment(merged(old.model_dump(mode="json", exclude_none=True), asked), where="the settings given")
-    new = new.model_copy(update={"data": _with_absolute_paths(new.data)})
+    data = _as_begun(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
+    new = new.model_copy(update={"data": data})
     refused = {key: values for key, values in differences(old, new).items() if alters_the_trajectory(key)}
     if refused:
         lines = "\n".join(f"  {key}: {before!r} in the run, {after!r} now" for key, (before, after) in refused.items())
@@ -179,6 +185,22 @@ def _go_on(request: Request, kept: Path) -> Choice:
             f"--start-from {kept.parent} to begin anew from this run's weights."
         )
     return Choice(experiment=new, preset=None, reason=f"as {kept} says", goes_on=True)
+
+
+def _as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataConfig:
+    """Return the data with the places that the run knows, wherever other files hold the very same."""
+    record = None if new == old else PreparedRecord.open(prepared)
+    if record is None or unchanged(record.corpora) is None:
+        return new
+    same: dict[str, object] = {
+        split: getattr(old, split)
+        for split, corpora in record.corpora.items()
+        if getattr(new, split) != getattr(old, split) and hold_the_same(getattr(new, split), corpora)
+    }
+    known, given = record.settings.get("tokenizer_sha256"), new.tokenizer
+    if given is not None and given != old.tokenizer and sha256_of_file(tokenizer_file(given)) == known:
+        same["tokenizer"] = old.tokenizer
+    return new.model_copy(update=same)
 
 
 def _require_training_text(data: DataConfig) -> None:

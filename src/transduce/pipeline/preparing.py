@@ -6,6 +6,7 @@ from transduce.data.preparation import Prepared, prepare
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig
 from transduce.files import make_folder
+from transduce.pipeline.planning import PREPARED
 from transduce.progress import Progress
 from transduce.training.distributed import World
 
@@ -17,7 +18,7 @@ def prepared_on_every_rank(experiment: ExperimentConfig, folder: Path, *, world:
         make_folder(folder)
         return prepare(
             experiment.data,
-            folder / "data",
+            folder / PREPARED,
             vocabulary_size=experiment.model.vocabulary_size,
             progress=progress,
         )
@@ -29,7 +30,7 @@ def prepared_on_every_rank(experiment: ExperimentConfig, folder: Path, *, world:
     differing = [str(rank) for rank, found in enumerate(world.gather_texts(own)) if found != own]
     if differing:
         raise DataError(
-            f"Rank {world.rank} prepared another corpus in {folder / 'data'} than ranks {', '.join(differing)}. Give "
+            f"Rank {world.rank} prepared another corpus in {folder / PREPARED} than ranks {', '.join(differing)}. Give "
             "every machine the same text, or let them share one disk."
         )
     return prepared

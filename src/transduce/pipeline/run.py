@@ -27,13 +27,13 @@ from transduce.data.candidates import CandidateStore
 from transduce.data.preparation import Prepared
 from transduce.data.token_store import TokenStore
 from transduce.errors import ModelError
-from transduce.experiment import ExperimentConfig
 from transduce.files import disk_faults_explained, locked, make_folder, sweep
 from transduce.model.cost import parameter_count
 from transduce.model.transformer import Transformer
-from transduce.model_directory import find_model, load_model, read_description
+from transduce.model_directory import load_model, read_description
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.diversification import TEACHERS, Direction, Diversification, teacher
+from transduce.pipeline.first_weights import new_network
 from transduce.pipeline.making import Made, Maker
 from transduce.pipeline.planning import Choice, keep_experiment
 from transduce.pipeline.preparing import prepared_on_every_rank
@@ -46,7 +46,6 @@ from transduce.training.averaging import average_last
 from transduce.training.batches import TrainingBatches
 from transduce.training.checkpoint import Checkpoint, Checkpoints
 from transduce.training.distributed import World, join_world
-from transduce.training.randomness import mixed_seed
 from transduce.training.resumption import CHECKPOINTS_FOLDER, settle_compute
 from transduce.training.state import Progressed
 from transduce.training.trainer import Ending, Outcome, Surroundings, Trainer, Validated
@@ -90,7 +89,7 @@ class Run:
         self.experiment = self.experiment.model_copy(
             update={"model": self.experiment.model.model_copy(update={"vocabulary_size": size})}
         )
-        self.network = new_network(self.experiment)
+        self.network = new_network(self.experiment, output)
         if beginning is not None:
             self._take_over(beginning.weights)
         self.network.to(self.compute.device)
@@ -260,8 +259,7 @@ class Run:
 
     def _catch_up_with_best(self) -> None:
         """Write the model of the best checkpoint if a kill fell between the two."""
-        checkpoints = Checkpoints(self.folder / CHECKPOINTS_FOLDER).all()
-        newest = next((one for one in reversed(checkpoints) if one.fault() is None), None)
+        newest = Checkpoints(self.folder / CHECKPOINTS_FOLDER).newest_whole()
         progress = newest.state().progress if newest else Progressed()
         if progress.best is None:
             return
@@ -367,18 +365,6 @@ def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[
                 sweep(output)
                 keep_experiment(choice.experiment, output)
             yield Run(choice, output, progress=progress if world.is_main else Silent(), world=world)
-
-
-def new_network(experiment: ExperimentConfig) -> Transformer:
-    """Return the network with its first weights: drawn from the seed, or those of the model to start from."""
-    torch.manual_seed(mixed_seed("weights", experiment.training.seed))
-    network = Transformer(experiment.model)
-    if experiment.training.start_from is not None:
-        parameters = load_model(find_model(experiment.training.start_from)).parameters
-        with torch.no_grad():
-            for name, parameter in network.named_parameters():
-                parameter.copy_(parameters[name])
-    return network
 
 
 def _parameters(network: Transformer) -> dict[str, Tensor]:

@@ -76,6 +76,10 @@ class Checkpoints:
         found = [Checkpoint(entry, int(match.group(1))) for match, entry in named if match]
         return sorted(found, key=lambda checkpoint: checkpoint.step)
 
+    def newest_whole(self) -> Checkpoint | None:
+        """Return the newest checkpoint that verifies, and leave all as they are; None if there is none."""
+        return next((one for one in reversed(self.all()) if one.fault() is None), None)
+
     def latest(self) -> Checkpoint | None:
         """Return the newest checkpoint that verifies, warning of newer ones that do not; None if there is none."""
         for checkpoint in reversed(self.all()):

@@ -1,0 +1,31 @@
+"""The network that a run begins with."""
+
+from pathlib import Path
+
+import torch
+
+from transduce.experiment import ExperimentConfig
+from transduce.model.transformer import Transformer
+from transduce.model_directory import find_model, load_model
+from transduce.training.checkpoint import Checkpoints
+from transduce.training.randomness import mixed_seed
+from transduce.training.resumption import CHECKPOINTS_FOLDER
+
+
+def new_network(experiment: ExperimentConfig, run: Path) -> Transformer:
+    """Return the network with its first weights: drawn from the seed, or those of the model to start from.
+
+    A model to start from that is gone is missed only until the run has a checkpoint of its own.
+    """
+    torch.manual_seed(mixed_seed("weights", experiment.training.seed))
+    network = Transformer(experiment.model)
+    start_from = experiment.training.start_from
+    if start_from is None:
+        return network
+    if not Path(start_from).exists() and Checkpoints(run / CHECKPOINTS_FOLDER).newest_whole() is not None:
+        return network
+    parameters = load_model(find_model(start_from)).parameters
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            parameter.copy_(parameters[name])
+    return network
