@@ -88,6 +88,15 @@ def test_precedence_is_preset_then_file_then_set(tmp_path: Path) -> None:
     assert resolve_experiment(file, preset="small").model.d_model == 256
 
 
+def test_a_table_is_replaced_and_not_added_to(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[data.expected_pairs]\n"a.tsv" = 7\n', encoding="utf-8")
+    assert resolve_experiment(file).data.expected_pairs == {"a.tsv": 7}
+    assert resolve_experiment(file, overrides=["data.expected_pairs={}"]).data.expected_pairs == {}
+    other = resolve_experiment(file, overrides=['data.expected_pairs={"b.tsv"=3}'])
+    assert other.data.expected_pairs == {"b.tsv": 3}
+
+
 def test_all_faults_are_listed_at_once_with_their_keys(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(

@@ -122,11 +122,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `lower` with the keys of `upper` laid over it, section by section."""
+    """Return `lower` with the keys of `upper` laid over it, section by section; a key's own table is replaced whole."""
     result = dict(lower)
-    for key, value in upper.items():
-        below = result.get(key)
-        result[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    for section, keys in upper.items():
+        below = result.get(section)
+        result[section] = {**below, **keys} if isinstance(below, dict) and isinstance(keys, dict) else keys
     return result
 
 

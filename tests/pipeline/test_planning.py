@@ -32,7 +32,36 @@ def begun(folder: Path, *overrides: str) -> tuple[Path, Choice]:
     request = Request(overrides=overrides, sections={"data": {"train": [str(corpus(folder))]}})
     choice = choose_experiment(request, folder / "run", progress=Silent())
     keep_experiment(choice.experiment, folder / "run")
+    (folder / "run" / "checkpoints" / "step-00000001").mkdir(parents=True)
     return folder / "run", choice
+
+
+@pytest.mark.parametrize(
+    "learned", ["model", "checkpoints/step-00000020", "teachers/backward/checkpoints/step-00000020"]
+)
+def test_until_there_is_something_to_lose_everything_may_be_named_anew(tmp_path: Path, learned: str) -> None:
+    run = tmp_path / "run"
+    mistaken = Request(preset="tiny", sections={"data": {"train": ["corpus.tvs"]}}, overrides=["training.seed=3"])
+    keep_experiment(choose_experiment(mistaken, run, progress=Silent()).experiment, run)
+    right = Request(preset="small", sections={"data": {"train": [str(corpus(tmp_path))]}})
+    anew = choose_experiment(right, run, progress=Silent())
+    assert anew == choose_experiment(right, tmp_path / "another", progress=Silent())
+    assert not anew.goes_on
+    keep_experiment(anew.experiment, run)
+    reseeded = choose_experiment(Request(overrides=["training.seed=4"]), run, progress=Silent())
+    assert reseeded.experiment.training.seed == 4
+    assert reseeded.experiment.data == anew.experiment.data
+    (run / learned).mkdir(parents=True)
+    with pytest.raises(RunError, match=r"data\.train"):
+        choose_experiment(mistaken, run, progress=Silent())
+    assert choose_experiment(Request(), run, progress=Silent()).goes_on
+
+
+@pytest.mark.parametrize("section", ["data", "training"])
+def test_a_section_that_is_none_is_told(tmp_path: Path, section: str) -> None:
+    (tmp_path / "mine.toml").write_text(f"{section} = 3\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"{section} = 3"):
+        choose_experiment(Request(file=tmp_path / "mine.toml"), tmp_path / "run", progress=Silent())
 
 
 def test_a_small_corpus_gets_the_tiny_preset_and_a_reason(tmp_path: Path) -> None:
@@ -58,6 +87,7 @@ def test_a_run_goes_on_from_any_folder(tmp_path: Path, monkeypatch: pytest.Monke
     kept = read_kept_experiment(Path("../run"))
     assert kept.data.train == (str(tmp_path / "corpus.tsv"),)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "run" / "model").mkdir()
     again = choose_experiment(request, Path("run"), progress=Silent())
     assert again.goes_on
     assert again.experiment == kept
@@ -126,6 +156,7 @@ def test_a_run_is_refused_other_text_wherever_it_lies(tmp_path: Path) -> None:
         ("training.batch_tokens", True),
         ("model.heads", True),
         ("data.train", True),
+        ("data.expected_pairs", False),
     ],
 )
 def test_keys_that_alter_the_trajectory(key: str, alters: bool) -> None:
@@ -159,6 +190,7 @@ def test_the_command_that_started_from_a_model_goes_on(tmp_path: Path, monkeypat
     }
     choice = choose_experiment(Request(sections=begin), Path("run"), progress=Silent())
     keep_experiment(choice.experiment, Path("run"))
+    Path("run/model").mkdir()
     assert choose_experiment(Request(sections=begin), Path("run"), progress=Silent()).experiment == choice.experiment
     with pytest.raises(RunError, match=r"training\.start_from"):
         choose_experiment(Request(sections={"training": {"start_from": "other"}}), Path("run"), progress=Silent())

@@ -128,6 +128,11 @@ def test_what_alters_the_trajectory_is_refused_with_its_differences(
     assert "--start-from" in message
 
 
+def test_what_older_checkpoints_took_for_a_part_of_the_trajectory_is_not_compared(make_trainer: MakeTrainer) -> None:
+    make_trainer(identity={"data.train": ["a.tsv"], "data.expected_pairs": {"a.tsv": 7}}).run()
+    assert make_trainer(identity={"data.train": ["a.tsv"]}).run().ending is Ending.STEPS
+
+
 def test_other_threads_are_told_and_another_precision_refused(make_trainer: MakeTrainer) -> None:
     make_trainer(stop_requested=stop_after(2)).run()
     listener = Listener()

@@ -71,7 +71,8 @@ def refuse_unexpected(read: ReadText, expected: Mapping[str, int]) -> None:
         if corpus.pairs != wanted:
             raise DataError(
                 f"{corpus.path} holds {corpus.pairs:,} pairs, but data.expected_pairs says {wanted:,}: the download is "
-                "incomplete or another one. Get it again from where the recipe says, or leave the key out."
+                "incomplete or another one. Get it again from where the recipe says, or use it as it is with "
+                "--set 'data.expected_pairs={}'."
             )
 
 

@@ -2,7 +2,8 @@
 
 A run remembers its experiment in `experiment.toml`. Starting it again without naming anything takes that; naming
 something else is allowed where it cannot alter the weights' path (budgets, intervals, logging, patience, search, other
-places of the same text), and refused with the list of differences where it would.
+places of the same text), and refused with the list of differences where it would. Until there is a checkpoint, nothing
+would be lost, and everything may be named anew.
 """
 
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ from transduce.progress import Progress
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
 
 EXPERIMENT, PREPARED = "experiment.toml", "data"
+
+_ALTERS_NOTHING = frozenset({"expected_pairs"})  # decides whether to begin, not with what
 
 # How many pairs a preset wants at least. Smaller networks with strong dropout win on little text.
 PRESET_BY_PAIRS = ((1_000_000, "base"), (60_000, "small"), (0, "tiny"))
@@ -88,18 +91,18 @@ def count_pairs(data: DataConfig, *, progress: Progress) -> int:
 def choose_experiment(request: Request, output: Path, *, progress: Progress) -> Choice:
     """Return the experiment to run in `output`: the one it holds, changed as asked, or a new one."""
     kept = output / EXPERIMENT
-    if kept.exists():
-        return _go_on(request, kept)
+    content = merged(
+        gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
+    )
+    if kept.exists() and (_has_learned(output) or not _asked(content, "data", "train")):
+        return _go_on(content, kept)
     if not request.names_something():
         raise ConfigError(
             f"{output} holds no run yet, so say what to learn from: --train corpus.tsv, --train a.en,a.de, "
             "or an experiment file."
         )
-    content = merged(
-        gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
-    )
     preset, reason = request.preset, "you named it"
-    start_from = content.get("training", {}).get("start_from")
+    start_from = _asked(content, "training", "start_from")
     if start_from is not None:
         content, reason = _started_from(str(start_from), content), f"its sizes are those of {start_from}"
     elif "model" not in content:
@@ -162,22 +165,33 @@ def differences(old: ExperimentConfig, new: ExperimentConfig) -> dict[str, tuple
 def alters_the_trajectory(key: str) -> bool:
     """Return whether a run may not change this key once it has begun."""
     section, _, name = key.partition(".")
-    return section in ("data", "model") or (section == "training" and name not in MAY_CHANGE_BETWEEN_STARTS)
+    if section == "training":
+        return name not in MAY_CHANGE_BETWEEN_STARTS
+    return section == "model" or (section == "data" and name not in _ALTERS_NOTHING)
 
 
-def _go_on(request: Request, kept: Path) -> Choice:
+def _has_learned(run: Path) -> bool:
+    """Return whether there is anything to lose: a model, or a checkpoint of the run's own or of a teacher's."""
+    places = ("model", "checkpoints/step-*", "teachers/*/checkpoints/step-*")
+    return any(any(run.glob(place)) for place in places)
+
+
+def _asked(content: dict[str, Any], section: str, key: str) -> Any:  # noqa: ANN401
+    """Return what a key is set to in settings that were not looked at yet."""
+    keys = content.get(section)
+    return keys.get(key) if isinstance(keys, dict) else None
+
+
+def _go_on(asked: dict[str, Any], kept: Path) -> Choice:
     old = validate_experiment(read_toml(kept), where=str(kept))
-    asked = merged(
-        gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
-    )
-    start_from = asked.get("training", {}).get("start_from")
+    start_from = _asked(asked, "training", "start_from")
     if start_from is not None:
         asked = merged(asked, {"training": {"start_from": str(find_model(str(start_from)).absolute())}})
     new = validate_experiment(merged(old.model_dump(mode="json", exclude_none=True), asked), where="the settings given")
     data = _as_begun(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
     new = new.model_copy(update={"data": data})
     refused = {key: values for key, values in differences(old, new).items() if alters_the_trajectory(key)}
-    if refused:
+    if refused and _has_learned(kept.parent):
         lines = "\n".join(f"  {key}: {before!r} in the run, {after!r} now" for key, (before, after) in refused.items())
         raise RunError(
             f"{kept.parent} was begun with other settings, and with these it would be another training:\n{lines}\n"

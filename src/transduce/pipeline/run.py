@@ -35,7 +35,7 @@ from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.diversification import TEACHERS, Direction, Diversification, teacher
 from transduce.pipeline.first_weights import new_network
 from transduce.pipeline.making import Made, Maker
-from transduce.pipeline.planning import Choice, keep_experiment
+from transduce.pipeline.planning import Choice, alters_the_trajectory, keep_experiment
 from transduce.pipeline.preparing import prepared_on_every_rank
 from transduce.pipeline.refinement import BEFORE, RISK, Beginning, Judging, last_part, part_name
 from transduce.pipeline.report import REPORT, append_samples, validation_line, write_report
@@ -244,7 +244,8 @@ class Run:
 
     def _identity(self) -> dict[str, Any]:
         settings = self.experiment.model_dump(mode="json", include={"model", "data"})
-        identity = {f"{section}.{key}": value for section, keys in settings.items() for key, value in keys.items()}
+        named = {f"{section}.{key}": value for section, keys in settings.items() for key, value in keys.items()}
+        identity = {key: value for key, value in named.items() if alters_the_trajectory(key)}
         return {**identity, "data.fingerprint": corpus_fingerprint(self.prepared.report)}
 
     def _after_validation(self, validated: Validated) -> None:

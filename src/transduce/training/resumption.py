@@ -21,6 +21,9 @@ from transduce.training.step import Stepper
 
 CHECKPOINTS_FOLDER = "checkpoints"
 
+_OUTGROWN = frozenset({"data.expected_pairs"})
+"""Keys that older checkpoints count among what decides where the weights go, though they do not."""
+
 
 class Resumption:
     """What of a run is on the disk, and how it gets there and back."""
@@ -66,7 +69,7 @@ class Resumption:
 
     def _load(self, checkpoint: Checkpoint, machine: Machine, identity: Mapping[str, JsonValue]) -> Progressed:
         was = checkpoint.state()
-        changed = differences(was.identity, identity)
+        changed = differences({key: value for key, value in was.identity.items() if key not in _OUTGROWN}, identity)
         if changed:
             raise RunError(
                 f"{self.run} was begun with other settings: {'; '.join(changed)}. These decide where the weights go, "
