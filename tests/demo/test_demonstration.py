@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from transduce.demo.demonstration import FULL, Size, demonstrate
+from transduce.pipeline.planning import Request, choose_experiment, keep_experiment, read_kept_experiment
 from transduce.progress import Silent
 
 pytestmark = pytest.mark.slow
@@ -50,6 +51,16 @@ def test_interrupted_it_goes_on_with_what_it_began(tmp_path: Path) -> None:
     second = demonstrate(tmp_path / "a", SMALL, seed=2, threads=1, progress=Silent(), stop_requested=lambda: False)
     assert second.scores
     assert (tmp_path / "a/experiment.toml").read_text(encoding="utf-8") == settings
+
+
+def test_interrupted_before_it_learned_anything_it_measures_again(tmp_path: Path) -> None:
+    begun = choose_experiment(
+        Request(preset="demo", sections={"data": {"train": ["left.tsv"]}}), tmp_path, progress=Silent()
+    )
+    keep_experiment(begun.experiment, tmp_path)
+    never_long = Size(pairs=300, held_out=12, training_seconds=1e-9, fewest_steps=16)
+    demonstrate(tmp_path, never_long, seed=2, threads=1, progress=Silent(), stop_requested=lambda: True)
+    assert read_kept_experiment(tmp_path).training.decay_steps == 16
 
 
 def test_a_busy_machine_makes_it_longer_and_not_worthless() -> None:

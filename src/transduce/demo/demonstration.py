@@ -17,7 +17,7 @@ import sacrebleu
 from transduce.demo.corpus import Pair, corpus, write_corpus
 from transduce.files import write_atomically
 from transduce.pipeline.estimate import announcement, seconds_per_step
-from transduce.pipeline.planning import EXPERIMENT, Choice, Request, choose_experiment
+from transduce.pipeline.planning import Choice, Request, choose_experiment, has_learned
 from transduce.pipeline.run import opened_run
 from transduce.progress import Progress
 from transduce.training.trainer import Ending
@@ -139,8 +139,7 @@ def _train(
         },
         "training": {"seed": seed, **({"threads": threads} if threads else {})},
     }
-    has_begun = (shown.folder / EXPERIMENT).exists()
-    request = Request() if has_begun else Request(preset="demo", sections=sections)
+    request = Request() if has_learned(shown.folder) else Request(preset="demo", sections=sections)
     choice = choose_experiment(request, shown.folder, progress=progress)
     with shown.timed("vocabulary and token store"):
         if not choice.goes_on:

@@ -94,7 +94,7 @@ def choose_experiment(request: Request, output: Path, *, progress: Progress) -> 
     content = merged(
         gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
     )
-    if kept.exists() and (_has_learned(output) or not _asked(content, "data", "train")):
+    if kept.exists() and (has_learned(output) or not _asked(content, "data", "train")):
         return _go_on(content, kept)
     if not request.names_something():
         raise ConfigError(
@@ -170,7 +170,7 @@ def alters_the_trajectory(key: str) -> bool:
     return section == "model" or (section == "data" and name not in _ALTERS_NOTHING)
 
 
-def _has_learned(run: Path) -> bool:
+def has_learned(run: Path) -> bool:
     """Return whether there is anything to lose: a model, or a checkpoint of the run's own or of a teacher's."""
     places = ("model", "checkpoints/step-*", "teachers/*/checkpoints/step-*")
     return any(any(run.glob(place)) for place in places)
@@ -191,7 +191,7 @@ def _go_on(asked: dict[str, Any], kept: Path) -> Choice:
     data = _as_begun(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
     new = new.model_copy(update={"data": data})
     refused = {key: values for key, values in differences(old, new).items() if alters_the_trajectory(key)}
-    if refused and _has_learned(kept.parent):
+    if refused and has_learned(kept.parent):
         lines = "\n".join(f"  {key}: {before!r} in the run, {after!r} now" for key, (before, after) in refused.items())
         raise RunError(
             f"{kept.parent} was begun with other settings, and with these it would be another training:\n{lines}\n"
