@@ -262,6 +262,23 @@ class TestReuse:
         with pytest.raises(ConfigError, match="no such file"):
             build(config(corpus, tokenizer=tmp_path / "t.model", held_out_valid=3), tmp_path / "p")
 
+    @pytest.mark.parametrize("gone", ["t.model", "corpus.tsv"])
+    def test_nothing_is_taken_away_that_cannot_be_built_anew(self, corpus: Path, tmp_path: Path, gone: str) -> None:
+        brought = Tokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
+        (tmp_path / "t.model").write_bytes(brought.to_bytes())
+        text = corpus.rename(tmp_path / "corpus.tsv")
+        with_it = config(text, tokenizer=tmp_path / "t.model")
+        build(with_it, tmp_path / "p")
+        (tmp_path / gone).rename(tmp_path / "kept")
+        with (tmp_path / "p" / "train" / "source.values").open("r+b") as file:
+            file.truncate(7)
+        before = digests(tmp_path / "p")
+        with pytest.raises((ConfigError, DataError), match=gone):
+            build(with_it, tmp_path / "p")
+        assert digests(tmp_path / "p") == before
+        (tmp_path / "kept").rename(tmp_path / gone)
+        assert build(with_it, tmp_path / "p").tokenizer.to_bytes() == brought.to_bytes()
+
     @pytest.mark.parametrize("damage", ["train/source.values", "tokenizer.model", "prepared.json", "valid/store.json"])
     def test_a_damaged_store_is_built_anew(self, corpus: Path, tmp_path: Path, damage: str) -> None:
         build(config(corpus), tmp_path / "p")

@@ -80,12 +80,14 @@ def test_a_run_goes_on_is_refused_and_begins_anew(run: Run, tmp_path: Path) -> N
     onward = ("--train", "corpus/test.tsv", "--output", "runs/b", "--start-from", "runs/a", "--threads=1")
     begun = run("train", *onward, "--set=training.steps=5", "--set=training.validate_every=5")
     assert "training ended at step 5" in begun.stderr
-    again = run("train", *onward, "--set=training.steps=7", "--set=training.validate_every=5")
+    run("train", *onward[:3], "runs/c", *onward[4:], "--set=training.steps=9")
+    again = run("train", *onward, "--set=training.steps=7")
     assert "training ended at step 7" in again.stderr
     shutil.move(tmp_path / "corpus", tmp_path / "moved")
     shutil.move(tmp_path / "runs/a", tmp_path / "runs/elsewhere")
-    begun_with = ("--train", "moved/test.tsv", "--output", "runs/b", "--set=training.steps=9")
-    assert "training ended at step 9" in run("train", *begun_with).stderr
+    run("train", "--train", "moved/test.tsv", *onward[2:], "--set=training.steps=9")
+    ends = [tmp_path / f"runs/{name}/checkpoints/step-00000009/model.safetensors" for name in "bc"]
+    assert ends[0].read_bytes() == ends[1].read_bytes()
     shutil.rmtree(tmp_path / "runs/b/checkpoints")
     assert "runs/a" in run("train", "--output", "runs/b", exit_code=2).stderr
     shutil.move(tmp_path / "runs/elsewhere", tmp_path / "runs/a")

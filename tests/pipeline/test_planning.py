@@ -1,5 +1,6 @@
 """Which experiment a run is, and what may change once it has begun."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from transduce.pipeline.planning import (
     alters_the_trajectory,
     choose_experiment,
     choose_preset,
+    has_learned,
     keep_experiment,
     read_kept_experiment,
 )
@@ -39,22 +41,45 @@ def begun(folder: Path, *overrides: str) -> tuple[Path, Choice]:
 @pytest.mark.parametrize(
     "learned", ["model", "checkpoints/step-00000020", "teachers/backward/checkpoints/step-00000020"]
 )
-def test_until_there_is_something_to_lose_everything_may_be_named_anew(tmp_path: Path, learned: str) -> None:
+def test_until_there_is_something_to_lose_a_run_may_be_named_anew(tmp_path: Path, learned: str) -> None:
     run = tmp_path / "run"
     mistaken = Request(preset="tiny", sections={"data": {"train": ["corpus.tvs"]}}, overrides=["training.seed=3"])
-    keep_experiment(choose_experiment(mistaken, run, progress=Silent()).experiment, run)
-    right = Request(preset="small", sections={"data": {"train": [str(corpus(tmp_path))]}})
+    begun = choose_experiment(mistaken, run, progress=Silent()).experiment
+    keep_experiment(begun, run)
+    # "base" has another schedule, for which tiny's peak would be a fault
+    right = Request(preset="base", sections={"data": {"train": [str(corpus(tmp_path))]}})
     anew = choose_experiment(right, run, progress=Silent())
     assert anew == choose_experiment(right, tmp_path / "another", progress=Silent())
-    assert not anew.goes_on
     keep_experiment(anew.experiment, run)
-    reseeded = choose_experiment(Request(overrides=["training.seed=4"]), run, progress=Silent())
-    assert reseeded.experiment.training.seed == 4
-    assert reseeded.experiment.data == anew.experiment.data
     (run / learned).mkdir(parents=True)
     with pytest.raises(RunError, match=r"data\.train"):
-        choose_experiment(mistaken, run, progress=Silent())
+        choose_experiment(Request(sections={"data": {"train": ["corpus.tvs"]}}), run, progress=Silent())
+    with pytest.raises(RunError, match=r"training\.seed: 1 in the run, 3 now"):
+        keep_experiment(begun, run)  # chosen before, by a process that waited for the lock meanwhile
     assert choose_experiment(Request(), run, progress=Silent()).goes_on
+
+
+def test_a_save_that_was_not_finished_is_nothing_to_lose(tmp_path: Path) -> None:
+    (tmp_path / "experiment.toml").touch()
+    (tmp_path / "checkpoints" / "step-00000020.being-written-1").mkdir(parents=True)
+    assert not has_learned(tmp_path)
+
+
+def test_what_names_no_text_changes_nothing_of_a_run_that_has_learned_nothing(tmp_path: Path) -> None:
+    """Laid over what is kept, it could give a mixture that nobody asked for."""
+    begin = Request(overrides=["training.seed=7"], sections={"data": {"train": [str(corpus(tmp_path))]}})
+    choice = choose_experiment(begin, tmp_path / "run", progress=Silent())
+    keep_experiment(choice.experiment, tmp_path / "run")
+    small_model(tmp_path / "model")
+    for request in (
+        Request(overrides=["training.seed=4"]),
+        Request(preset="small"),
+        Request(sections={"training": {"start_from": str(tmp_path / "model")}}),
+    ):
+        with pytest.raises((RunError, ConfigError)):
+            choose_experiment(request, tmp_path / "run", progress=Silent())
+    the_same_text = Request(sections=begin.sections)
+    assert choose_experiment(the_same_text, tmp_path / "run", progress=Silent()).experiment == choice.experiment
 
 
 @pytest.mark.parametrize("section", ["data", "training"])
@@ -141,8 +166,15 @@ def test_a_run_is_refused_other_text_wherever_it_lies(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"data\.train"):
         named(run, copy)
     corpus(tmp_path / "elsewhere")
+    whole = text.read_text(encoding="utf-8")
     text.write_text("other\tanderes\n", encoding="utf-8")
     with pytest.raises(RunError, match=r"data\.train"):  # going on would prepare anew from what lies in the old place
+        named(run, copy)
+    text.write_text(whole, encoding="utf-8")
+    assert named(run, copy).goes_on
+    changed = choice.experiment.data.model_copy(update={"max_length": 9})
+    prepare(changed, run / "data", vocabulary_size=300)
+    with pytest.raises(RunError, match=r"data\.train"):  # what is prepared is another run's
         named(run, copy)
 
 
@@ -195,10 +227,14 @@ def test_the_command_that_started_from_a_model_goes_on(tmp_path: Path, monkeypat
     with pytest.raises(RunError, match=r"training\.start_from"):
         choose_experiment(Request(sections={"training": {"start_from": "other"}}), Path("run"), progress=Silent())
     prepare(choice.experiment.data, Path("run/data"), vocabulary_size=300)
-    tokenizer = {"data": {"tokenizer": "other/tokenizer.model"}}  # of the same text, so the same
-    assert (
-        choose_experiment(Request(sections=tokenizer), Path("run"), progress=Silent()).experiment == choice.experiment
-    )
+    copy = Request(sections={"data": {"tokenizer": "other/tokenizer.model"}})  # learned of the same text, so the same
+    assert choose_experiment(copy, Path("run"), progress=Silent()).experiment == choice.experiment
+    Path("earlier/model/tokenizer.model").write_bytes(b"another one")
+    with pytest.raises(RunError, match=r"data\.tokenizer"):
+        choose_experiment(copy, Path("run"), progress=Silent())
+    shutil.rmtree("earlier")
+    assert choose_experiment(copy, Path("run"), progress=Silent()).experiment == choice.experiment
+    assert choose_experiment(Request(sections=begin), Path("run"), progress=Silent()).experiment == choice.experiment
 
 
 def test_starting_from_a_model_takes_its_sizes_and_tokenizer(tmp_path: Path) -> None:

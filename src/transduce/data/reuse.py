@@ -27,18 +27,24 @@ def settings_of(config: DataConfig, *, vocabulary_size: int, before: Mapping[str
 
     `before` is what this returned when the corpus was prepared: it still knows a tokenizer that is gone.
     """
-    data = config.model_dump(mode="json", exclude={"expected_pairs"})
     tokenizer = None
-    if config.tokenizer is not None and not config.tokenizer.exists() and before and before.get("data") == data:
-        tokenizer = before.get("tokenizer_sha256")
-    elif config.tokenizer is not None:
-        tokenizer = sha256_of_file(tokenizer_file(config.tokenizer))
+    if config.tokenizer is not None:
+        tokenizer = tokenizer_sha256(config.tokenizer)
+        if tokenizer is None and before and is_of(before, config):
+            tokenizer = before["tokenizer_sha256"]
+        if tokenizer is None:
+            tokenizer_file(config.tokenizer)  # says what is missing
     return {
         "format": _FORMAT,
-        "data": data,
+        "data": _compared(config),
         "vocabulary_size": vocabulary_size if tokenizer is None else None,
         "tokenizer_sha256": tokenizer,
     }
+
+
+def is_of(settings: Mapping[str, Any], config: DataConfig) -> bool:
+    """Return whether what was prepared with these settings was prepared for this configuration."""
+    return settings.get("data") == _compared(config) and "tokenizer_sha256" in settings
 
 
 def tokenizer_file(path: Path) -> Path:
@@ -49,6 +55,18 @@ def tokenizer_file(path: Path) -> Path:
             f"data.tokenizer = {path}: there is no such file. Name a tokenizer.model or a model directory."
         )
     return file
+
+
+def tokenizer_sha256(path: Path) -> str | None:
+    """Return the hash of the tokenizer that `data.tokenizer` means, or nothing if it is not there."""
+    try:
+        return sha256_of_file(tokenizer_file(path))
+    except ConfigError:
+        return None
+
+
+def _compared(config: DataConfig) -> dict[str, Any]:
+    return config.model_dump(mode="json", exclude={"expected_pairs"})
 
 
 def unchanged(corpora: Corpora) -> Corpora | None:
@@ -69,10 +87,13 @@ def hold_the_same(names: Sequence[str], corpora: Sequence[ReadCorpus]) -> bool:
     if len(names) != len(corpora):
         return False
     pairs = [(paths_of(name), corpus.files) for name, corpus in zip(names, corpora, strict=True)]
-    return all(
-        len(paths) == len(files) and all(_holds(path, file) for path, file in zip(paths, files, strict=True))
-        for paths, files in pairs
-    )
+    try:
+        return all(
+            len(paths) == len(files) and all(_holds(path, file) for path, file in zip(paths, files, strict=True))
+            for paths, files in pairs
+        )
+    except OSError:  # a file that cannot be read cannot be known again
+        return False
 
 
 def missing_files(corpora: Corpora) -> list[str]:

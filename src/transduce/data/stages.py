@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from transduce.data.cleaning import Dropped, dropped_list
 from transduce.data.config import DataConfig
-from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText, read_corpora
+from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText, corpora_of, read_corpora
 from transduce.data.division import divide, refuse_empty, refuse_unexpected, repetitions, told, unrepeated
 from transduce.data.encoding import Encoder, Share, lines_to_learn_from
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
@@ -73,6 +73,7 @@ class Stages:
         read = ReadText.open(self._folder / TEXT)
         if read is not None and read.settings == self._settings and unchanged(read.corpora) is not None:
             return read
+        self._require_what_is_read()
         # What was built from other text or settings goes first, the record that vouches for it before all else: from
         # then on, whatever stands in the folder belongs to the text that stands beside it.
         for name in (RECORD, DROPPED, TOKENIZER):
@@ -81,6 +82,13 @@ class Stages:
             shutil.rmtree(self._folder / name, ignore_errors=True)
         fsync_directory(self._folder)  # no power cut may bring an old tokenizer back beside new text
         return read_corpora(self._folder / TEXT, self._config, settings=self._settings, progress=self._progress)
+
+    def _require_what_is_read(self) -> None:
+        """Refuse to begin anew without all that this needs: what was prepared before may be its only copy."""
+        for file in (file for split in SPLITS for corpus in corpora_of(self._config, split) for file in corpus.files):
+            file.require()
+        if self._config.tokenizer is not None:
+            tokenizer_file(self._config.tokenizer)
 
     def _tokenizer(self, train: Share, vocabulary_size: int) -> Tokenizer:
         place = self._folder / TOKENIZER

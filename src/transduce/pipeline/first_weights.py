@@ -15,14 +15,12 @@ from transduce.training.resumption import CHECKPOINTS_FOLDER
 def new_network(experiment: ExperimentConfig, run: Path) -> Transformer:
     """Return the network with its first weights: drawn from the seed, or those of the model to start from.
 
-    A model to start from that is gone is missed only until the run has a checkpoint of its own.
+    Once the run has a checkpoint, that has the weights: the model to start from may have changed, or be gone.
     """
     torch.manual_seed(mixed_seed("weights", experiment.training.seed))
     network = Transformer(experiment.model)
     start_from = experiment.training.start_from
-    if start_from is None:
-        return network
-    if not Path(start_from).exists() and Checkpoints(run / CHECKPOINTS_FOLDER).newest_whole() is not None:
+    if start_from is None or Checkpoints(run / CHECKPOINTS_FOLDER).newest_whole() is not None:
         return network
     parameters = load_model(find_model(start_from)).parameters
     with torch.no_grad():

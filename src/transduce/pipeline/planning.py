@@ -3,7 +3,7 @@
 A run remembers its experiment in `experiment.toml`. Starting it again without naming anything takes that; naming
 something else is allowed where it cannot alter the weights' path (budgets, intervals, logging, patience, search, other
 places of the same text), and refused with the list of differences where it would. Until there is a checkpoint, nothing
-would be lost, and everything may be named anew.
+would be lost: then a command that names its text begins the run anew.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Any
 
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection, paths_of
-from transduce.data.reuse import hold_the_same, tokenizer_file, unchanged
+from transduce.data.reuse import hold_the_same, is_of, tokenizer_sha256, unchanged
 from transduce.data.stages import PreparedRecord
 from transduce.errors import ConfigError, RunError
 from transduce.experiment import (
@@ -25,7 +25,7 @@ from transduce.experiment import (
     validate_experiment,
     write_toml,
 )
-from transduce.files import make_folder, sha256_of_file, write_atomically
+from transduce.files import make_folder, write_atomically
 from transduce.model_directory import TOKENIZER, find_model, read_description
 from transduce.progress import Progress
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
@@ -94,8 +94,13 @@ def choose_experiment(request: Request, output: Path, *, progress: Progress) -> 
     content = merged(
         gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
     )
-    if kept.exists() and (has_learned(output) or not _asked(content, "data", "train")):
-        return _go_on(content, kept)
+    if kept.exists():
+        try:
+            return _go_on(content, kept)
+        except (ConfigError, RunError):
+            if has_learned(output) or not _asked(content, "data", "train"):
+                raise
+        progress.note(f"{output} has learned nothing so far, and is begun anew with the settings given")
     if not request.names_something():
         raise ConfigError(
             f"{output} holds no run yet, so say what to learn from: --train corpus.tsv, --train a.en,a.de, "
@@ -138,8 +143,10 @@ def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep_experiment(experiment: ExperimentConfig, output: Path) -> None:
-    """Write exactly what runs into the run."""
+    """Write exactly what runs into the run; refused if the run has learned with other settings."""
     make_folder(output)
+    if has_learned(output):  # perhaps only since the experiment was chosen, by another process
+        _refuse_differences(read_kept_experiment(output), experiment, run=output)
     write_atomically(output / EXPERIMENT, write_toml(experiment))
 
 
@@ -171,9 +178,9 @@ def alters_the_trajectory(key: str) -> bool:
 
 
 def has_learned(run: Path) -> bool:
-    """Return whether there is anything to lose: a model, or a checkpoint of the run's own or of a teacher's."""
-    places = ("model", "checkpoints/step-*", "teachers/*/checkpoints/step-*")
-    return any(any(run.glob(place)) for place in places)
+    """Return whether there is a run with anything to lose: a model, or a checkpoint of its own or of a teacher's."""
+    places = ("model", "checkpoints/step-????????", "teachers/*/checkpoints/step-????????")
+    return (run / EXPERIMENT).exists() and any(any(run.glob(place)) for place in places)
 
 
 def _asked(content: dict[str, Any], section: str, key: str) -> Any:  # noqa: ANN401
@@ -186,34 +193,52 @@ def _go_on(asked: dict[str, Any], kept: Path) -> Choice:
     old = validate_experiment(read_toml(kept), where=str(kept))
     start_from = _asked(asked, "training", "start_from")
     if start_from is not None:
-        asked = merged(asked, {"training": {"start_from": str(find_model(str(start_from)).absolute())}})
+        begun_from = _place_as_begun(str(start_from), old.training.start_from)
+        asked = merged(asked, {"training": {"start_from": begun_from}})
     new = validate_experiment(merged(old.model_dump(mode="json", exclude_none=True), asked), where="the settings given")
-    data = _as_begun(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
-    new = new.model_copy(update={"data": data})
-    refused = {key: values for key, values in differences(old, new).items() if alters_the_trajectory(key)}
-    if refused and has_learned(kept.parent):
-        lines = "\n".join(f"  {key}: {before!r} in the run, {after!r} now" for key, (before, after) in refused.items())
-        raise RunError(
-            f"{kept.parent} was begun with other settings, and with these it would be another training:\n{lines}\n"
-            "Leave them out to go on, give another --output to begin anew, or add "
-            f"--start-from {kept.parent} to begin anew from this run's weights."
-        )
+    if new.data != old.data:
+        data = _data_as_begun(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
+        new = new.model_copy(update={"data": data})
+    _refuse_differences(old, new, run=kept.parent)
     return Choice(experiment=new, preset=None, reason=f"as {kept} says", goes_on=True)
 
 
-def _as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataConfig:
-    """Return the data with the places that the run knows, wherever other files hold the very same."""
-    record = None if new == old else PreparedRecord.open(prepared)
-    if record is None or unchanged(record.corpora) is None:
+def _refuse_differences(old: ExperimentConfig, new: ExperimentConfig, *, run: Path) -> None:
+    refused = {key: values for key, values in differences(old, new).items() if alters_the_trajectory(key)}
+    if refused:
+        lines = "\n".join(f"  {key}: {before!r} in the run, {after!r} now" for key, (before, after) in refused.items())
+        raise RunError(
+            f"{run} was begun with other settings, and with these it would be another training:\n{lines}\n"
+            "Leave them out to go on, give another --output to begin anew, or add "
+            f"--start-from {run} to begin anew from this run's weights."
+        )
+
+
+def _place_as_begun(name: str, old: str | None) -> str:
+    """Return the model to start from as the run knows it, there or gone, if `name` means that one."""
+    meant = {place.resolve() for place in (Path(name), Path(name) / "model")}
+    if old is not None and Path(old).resolve() in meant:
+        return old
+    return str(find_model(name).absolute())
+
+
+def _data_as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataConfig:
+    """Return the data with the places that the run knows, wherever other files hold the very same.
+
+    Where something else lies in such a place by now, it is not taken, for the run would be prepared from that.
+    """
+    record = PreparedRecord.open(prepared)
+    if record is None or not is_of(record.settings, old) or unchanged(record.corpora) is None:
         return new
     same: dict[str, object] = {
         split: getattr(old, split)
         for split, corpora in record.corpora.items()
         if getattr(new, split) != getattr(old, split) and hold_the_same(getattr(new, split), corpora)
     }
-    known, given = record.settings.get("tokenizer_sha256"), new.tokenizer
-    if given is not None and given != old.tokenizer and sha256_of_file(tokenizer_file(given)) == known:
-        same["tokenizer"] = old.tokenizer
+    if new.tokenizer is not None and old.tokenizer is not None:
+        known = record.settings["tokenizer_sha256"]
+        if tokenizer_sha256(new.tokenizer) == known and tokenizer_sha256(old.tokenizer) in (known, None):
+            same["tokenizer"] = old.tokenizer
     return new.model_copy(update=same)
 
 

@@ -59,6 +59,14 @@ class CorpusFile:
         status = self.path.stat()
         return Fingerprint(str(self.path.resolve()), status.st_size, status.st_mtime_ns, self._digest.hexdigest())
 
+    def require(self) -> None:
+        """Refuse a file that is not there, before anything is done that counts on it."""
+        if not self.path.exists():
+            raise DataError(self._absence())
+
+    def _absence(self) -> str:
+        return f"{self.path} does not exist. Check the name and the folder it is looked for in."
+
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """Yield the file's bytes, unpacked. Whatever is wrong with the file itself becomes a DataError."""
@@ -73,9 +81,7 @@ class CorpusFile:
             if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
                 raise DataError(f"{self.path} was changed while it was read. Start again when it is complete.")
         except FileNotFoundError as fault:
-            raise DataError(
-                f"{self.path} does not exist. Check the name and the folder it is looked for in."
-            ) from fault
+            raise DataError(self._absence()) from fault
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as fault:
             raise DataError(self._damage(fault)) from fault
 
