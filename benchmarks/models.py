@@ -23,10 +23,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transduce.architectures import empty_network
 from transduce.data.shortlist import Shortlist
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import sinusoidal_positions
-from transduce.model_directory import Description, ModelDirectory, empty_transformer, find_model, load_model, save_model
+from transduce.model_directory import Description, ModelDirectory, find_model, load_model, save_model
 from transduce.text.normalization import WORD_MARK
 from transduce.text.tokenizer import Tokenizer
 from transduce.text.vocabulary import FIRST_LEARNED
@@ -50,7 +51,7 @@ def widened(model: ModelDirectory, *, layers: int = 6, noise: float = 0.0) -> tu
     )
     generator = torch.Generator().manual_seed(1)
     parameters = {}
-    for name, empty in empty_transformer(config).named_parameters():
+    for name, empty in empty_network(config).named_parameters():
         if name.endswith("table_TD"):
             parameters[name] = _twice(sinusoidal_positions(POSITIONS, old.d_model).float(), axis=1)
         elif name.startswith("embeddings."):  # twice as many summands, a factor √2 larger: both sides see what they saw

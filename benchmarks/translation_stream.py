@@ -100,7 +100,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {arguments.core})
     translator = Translator.load(arguments.model, threads=1)
-    from transduce.model.cost import parameter_count
+    from transduce.architectures import parameter_count
 
     results = {
         "date": datetime.date.today().isoformat(),

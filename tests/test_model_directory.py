@@ -56,7 +56,7 @@ def saved(folder: Path, network: Transformer, tokenizer: Tokenizer, **changes: o
 def test_float32_comes_back_bit_for_bit(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
     loaded = load_model(saved(tmp_path / "model", network, tokenizer))
     source_BS, target_BT = torch.tensor([[5, 9, 3]]), torch.tensor([[7, 8, 11, 3]])
-    assert torch.equal(loaded.transformer()(source_BS, target_BT), network(source_BS, target_BT))
+    assert torch.equal(loaded.network()(source_BS, target_BT), network(source_BS, target_BT))
     assert loaded.description.languages == Languages(source="en", target="de")
     assert loaded.tokenizer.encode("the dog") == tokenizer.encode("the dog")
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
@@ -77,7 +77,8 @@ def test_a_tied_matrix_is_stored_once_and_tied_again(
     folder = saved(tmp_path / "model", network, tokenizer)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     assert (folder / "weights.safetensors").stat().st_size < 4 * parameters + 8_000
-    again = load_model(folder).transformer()
+    again = load_model(folder).network()
+    assert isinstance(again, Transformer)
     assert sum(parameter.numel() for parameter in again.parameters()) == parameters
     assert (again.embeddings.source_VD is again.embeddings.output_VD) == (tied == "all")
 
@@ -214,8 +215,8 @@ def test_refusals_say_what_is_wrong(tmp_path: Path, network: Transformer, tokeni
         load_model(tmp_path / "empty")
 
     newer = copy("newer")
-    damage_config(newer, format_version=2)
-    with pytest.raises(ModelError, match=r"format version 2, but this transduce reads up to 1\. Update"):
+    damage_config(newer, format_version=3)
+    with pytest.raises(ModelError, match=r"format version 3, but this transduce reads up to 2\. Update"):
         load_model(newer)
     foreign = copy("foreign")
     damage_config(foreign, format="marian")

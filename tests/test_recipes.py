@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from transduce.architectures import parameter_count
 from transduce.data.formats import paths_of
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig, resolve_experiment, validate_experiment
-from transduce.model.cost import parameter_count
 from transduce.pipeline.planning import Choice, Request, choose_experiment
 from transduce.pipeline.run import opened_run
 from transduce.progress import Silent

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from transduce.architectures import AnyConfig
 from transduce.data.config import DataConfig
 from transduce.decoding.config import DecodingConfig
 from transduce.errors import ConfigError
@@ -32,7 +33,7 @@ class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
     """Everything that decides what a run does."""
 
     data: DataConfig = DataConfig()
-    model: ModelConfig = ModelConfig()
+    model: AnyConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
 

@@ -24,14 +24,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from transduce.architectures import FORMAT_1_KEYS, AnyConfig, empty_network, stated
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import directory_written_atomically, manifest_fault, recover_directory
-from transduce.model.config import ModelConfig
-from transduce.model.transformer import Transformer
+from transduce.networks.network import Network
 from transduce.text.tokenizer import Tokenizer
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Of what this version reads. It writes format 1 wherever format 1 can say it, so that older versions read it."""
 CONFIG, TOKENIZER, WEIGHTS, CARD = "config.json", "tokenizer.model", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
 _LONGEST_HEADER = 16 << 20
@@ -52,8 +53,9 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     """What config.json says."""
 
     format: Literal["transduce"] = "transduce"
-    format_version: int = FORMAT_VERSION
-    architecture: ModelConfig
+    format_version: int = 1
+    """1, or 2 where `architecture` has keys that format 1 lacks."""
+    architecture: AnyConfig
     languages: Languages = Languages()
     weights: Storage = "float32"
     longest_sentence: PositiveInt | None = None
@@ -62,6 +64,13 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     """Settings of the search that this model was tuned with."""
     training: dict[str, Any] = {}
     """Where the weights come from: step, averaged checkpoints, scores, time."""
+
+    def to_json(self) -> str:
+        """Return config.json: format 1 with its keys alone wherever they say everything, else format 2."""
+        architecture = stated(self.architecture)
+        version = 1 if architecture.keys() <= FORMAT_1_KEYS else 2
+        keys = {**self.model_dump(mode="json"), "format_version": version, "architecture": architecture}
+        return json.dumps(keys, indent=2, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)
@@ -73,11 +82,11 @@ class ModelDirectory:
     tokenizer: Tokenizer
     parameters: Mapping[str, Tensor]
 
-    def transformer(self) -> Transformer:
+    def network(self) -> Network:
         """Return the network with these weights, in float32, ready to translate."""
-        model = empty_transformer(self.description.architecture)
-        fill(model, self.parameters)
-        return model.eval()
+        network = empty_network(self.description.architecture)
+        fill(network, self.parameters)
+        return network.eval()
 
     def read_again(self) -> "ModelDirectory":
         """Return the same model read from its folder, for whoever let go of its parameters."""
@@ -137,7 +146,7 @@ def save_model(
     """Write a model directory in one move, replacing an older one at `folder`."""
     recover_directory(folder)
     with directory_written_atomically(folder) as beside:
-        (beside / CONFIG).write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        (beside / CONFIG).write_text(description.to_json(), encoding="utf-8")
         (beside / TOKENIZER).write_bytes(tokenizer.to_bytes())
         save_file(stored(parameters, description.weights), beside / WEIGHTS)
         (beside / CARD).write_text(card, encoding="utf-8")
@@ -244,13 +253,7 @@ def quantize_rows(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return quantized.contiguous(), scale.contiguous()
 
 
-def empty_transformer(config: ModelConfig) -> Transformer:
-    """Return a network whose parameters have shapes but take no memory yet."""
-    with torch.device("meta"):
-        return Transformer(config)
-
-
-def fill(model: Transformer, parameters: Mapping[str, Tensor]) -> None:
+def fill(model: Network, parameters: Mapping[str, Tensor]) -> None:
     """Give an empty network its parameters without copying them; what was tied stays tied."""
     filled = {id(empty): nn.Parameter(parameters[name]) for name, empty in model.named_parameters()}
     for module in model.modules():
@@ -291,10 +294,10 @@ def _tensor_bytes(entry: dict[str, Any]) -> int:
 def _load_weights(path: Path, description: Description) -> dict[str, Tensor]:
     header = read_header(path)
     config = description.architecture
-    if config.encoder_depth + config.decoder_depth > len(header):
+    if config.depth > len(header):
         raise ModelError(f"{path} holds {len(header)} tensors, too few for the layers that {CONFIG} names.")
     try:
-        expected = {name: list(p.shape) for name, p in empty_transformer(config).named_parameters()}
+        expected = {name: list(p.shape) for name, p in empty_network(config).named_parameters()}
     except (RuntimeError, OverflowError, TypeError, ValueError):  # each is torch's, for another kind of too large
         raise ModelError(f"{path.parent / CONFIG} is damaged: no network has the sizes that it names.") from None
     if description.weights == "int8":

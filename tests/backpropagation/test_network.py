@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from transduce.backpropagation import HandwrittenNetwork, supports
+from transduce.backpropagation import HandwrittenNetwork
 from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.network import supports
 from transduce.backpropagation.pullback import kept_bytes
 from transduce.model import ModelConfig, Transformer
 

@@ -13,9 +13,9 @@ from transduce.data.batch import pad_rows
 from transduce.data.sentence_hashes import sentence_hashes
 from transduce.evaluation.likelihood import encode_pairs
 from transduce.model.config import ModelConfig
-from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, save_model
+from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.text.tokenizer import Tokenizer
 
 SOURCES = [
@@ -90,7 +90,7 @@ def learn_by_heart(model: Transformer, tokenizer: Tokenizer, *, steps: int) -> N
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(steps):
         optimizer.zero_grad()
-        log_p_BT = token_log_probabilities(model(source_BS, target_BT), model.output_matrix_VD, target_BT)
+        log_p_BT = token_log_probabilities(model(source_BS, target_BT), model.output, target_BT)
         (-log_p_BT[target_BT != 0].mean()).backward()
         optimizer.step()
 

@@ -47,7 +47,7 @@ def trained() -> Transformer:
         for group in optimizer.param_groups:
             group["lr"] = 5e-3 * min(step / 30, 1 - step / STEPS)
         source_BS, target_BT = sentence_pairs(64, generator)
-        logits_BTV = model(source_BS, target_BT) @ model.output_matrix_VD.T
+        logits_BTV = model(source_BS, target_BT) @ model.output.matrix_VD.T
         optimizer.zero_grad()
         cross_entropy(logits_BTV.flatten(end_dim=1), target_BT.flatten(), ignore_index=PAD).backward()
         optimizer.step()

@@ -12,8 +12,8 @@ from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import Ensemble, TransformerStepper
 from transduce.model import ModelConfig, Transformer
-from transduce.model.log_probabilities import log_softmax, token_log_probabilities
 from transduce.model.masks import visible_tokens
+from transduce.networks.log_probabilities import log_softmax, token_log_probabilities
 from transduce.text.tokenizer import BOS, EOS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def small_sources(count: int) -> Tensor:
 def teacher_forced(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Tensor:
     """Return log p of every token after the last of each row of inputs, all positions at once, shape (B, V)."""
     hidden_BTD = model.decode(inputs_BT, model.encode(source_BS), source_visible_BS=visible_tokens(source_BS))
-    return log_softmax(hidden_BTD[:, -1] @ model.output_matrix_VD.T)
+    return log_softmax(hidden_BTD[:, -1] @ model.output.matrix_VD.T)
 
 
 @torch.no_grad()
@@ -79,7 +79,7 @@ def test_what_search_reports_is_the_likelihood_by_teacher_forcing(way: dict[str,
         for output in outputs:
             target_BT = torch.tensor([output.tokens])
             with torch.no_grad():
-                log_p_BT = token_log_probabilities(model(source_S[None], target_BT), model.output_matrix_VD, target_BT)
+                log_p_BT = token_log_probabilities(model(source_S[None], target_BT), model.output, target_BT)
             assert output.log_probability == pytest.approx(float(log_p_BT.sum()), abs=1e-10)
 
 

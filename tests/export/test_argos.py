@@ -16,9 +16,9 @@ import torch
 from transduce.errors import ModelError
 from transduce.export.argos import export_argos
 from transduce.model.config import ModelConfig
-from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
+from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.text.tokenizer import EOS, Tokenizer
 from transduce.translator import Translator
 
@@ -52,7 +52,7 @@ def make(folder: Path, *, steps: int, **languages: str | None) -> ModelDirectory
     for step in range(steps):
         source_BS, target_BT = encoded[step % len(encoded)]
         hidden_BTD = model(source_BS, target_BT)
-        loss = -token_log_probabilities(hidden_BTD, model.output_matrix_VD, target_BT).mean()
+        loss = -token_log_probabilities(hidden_BTD, model.output, target_BT).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -11,9 +11,10 @@ import torch
 from transduce.errors import ModelError
 from transduce.export.ctranslate2 import LONGEST, export_ctranslate2, log_probabilities_there
 from transduce.model.config import ModelConfig
-from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
+from transduce.networks.log_probabilities import token_log_probabilities
+from transduce.networks.network import Network
 from transduce.text.tokenizer import EOS, Tokenizer
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier", "zwei große Bären"]
@@ -50,17 +51,17 @@ def learn(model: Transformer, pairs: list[Pair], *, steps: int) -> None:
         optimizer.step()
 
 
-def sum_of_log_probabilities(model: Transformer, source: list[int], target: list[int]) -> torch.Tensor:
+def sum_of_log_probabilities(model: Network, source: list[int], target: list[int]) -> torch.Tensor:
     target_BT = torch.tensor([target])
     hidden_BTD = model(torch.tensor([source]), target_BT)
-    return token_log_probabilities(hidden_BTD, model.output_matrix_VD, target_BT).sum()
+    return token_log_probabilities(hidden_BTD, model.output, target_BT).sum()
 
 
 def largest_difference(model: ModelDirectory, folder: Path, pairs: list[Pair], *, compute_type: str) -> float:
     ctranslate2 = pytest.importorskip("ctranslate2")
     pieces = ctranslate2_vocabulary(folder)
     theirs = log_probabilities_there(ctranslate2.Translator(str(folder), compute_type=compute_type), pairs, pieces)
-    network, largest = model.transformer(), 0.0
+    network, largest = model.network(), 0.0
     for (source, target), found in zip(pairs, theirs, strict=True):
         ours = float(sum_of_log_probabilities(network, source, target).detach())
         largest = max(largest, abs(ours - sum(found)))
@@ -106,7 +107,7 @@ def test_ctranslate2_gives_our_log_probabilities(tmp_path: Path, options: dict[s
 def test_trained_weights_give_our_log_probabilities_in_float32_and_nearly_in_int8(tmp_path: Path, norm: str) -> None:
     model = make(tmp_path / "model", steps=100, norm=norm)
     pairs = pairs_of(model.tokenizer)
-    network = model.transformer()
+    network = model.network()
     assert float(sum_of_log_probabilities(network, *pairs[0]).detach()) > -12.0  # it has learned; random gives -30
     export_ctranslate2(model, tmp_path / "float32")
     assert largest_difference(model, tmp_path / "float32", pairs, compute_type="float32") < 1e-4

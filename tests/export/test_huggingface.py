@@ -38,9 +38,9 @@ def make(folder: Path, **options: object) -> ModelDirectory:
 
 
 def our_logits(model: ModelDirectory, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-    network = model.transformer()
+    network = model.network()
     with torch.no_grad():
-        logits: Tensor = network(source_BS, target_BT) @ network.output_matrix_VD.T
+        logits: Tensor = network(source_BS, target_BT) @ network.output.matrix_VD.T
     return logits
 
 

@@ -6,7 +6,7 @@ import torch
 from transduce.errors import ModelError
 from transduce.inspection.recording import STACKS, attentions_of, record
 from transduce.model import Transformer
-from transduce.model.log_probabilities import token_log_probabilities
+from transduce.networks.log_probabilities import token_log_probabilities
 
 SOURCE, TARGET = [5, 9, 7, 3], [8, 6, 4, 21, 3]
 
@@ -37,7 +37,7 @@ def test_watching_changes_nothing_and_leaves_nothing_behind(network: Transformer
     log_TV = record(network, SOURCE, TARGET).log_probabilities_TV
     assert torch.equal(network(source_BS, target_BT), before)
     assert not any(module._forward_hooks for module in network.modules())
-    expected_T = token_log_probabilities(before, network.output_matrix_VD, target_BT)[0]
+    expected_T = token_log_probabilities(before, network.output, target_BT)[0]
     torch.testing.assert_close(log_TV.gather(-1, target_BT[0][:, None])[:, 0], expected_T)
 
 
@@ -45,6 +45,6 @@ def test_a_network_that_has_diverged_is_refused(network: Transformer) -> None:
     broken = Transformer(network.config).eval()
     broken.load_state_dict(network.state_dict())
     with torch.no_grad():
-        broken.output_matrix_VD[5] = float("nan")
+        broken.output.matrix_VD[5] = float("nan")
     with pytest.raises(ModelError, match="its training diverged"):
         record(broken, SOURCE, TARGET)

@@ -11,7 +11,7 @@ import torch
 from transduce.inspection.contract import ReportEntry, WeightBlock, json_schema
 from transduce.inspection.report import AttentionReport, _encoded
 from transduce.model import Transformer
-from transduce.model.log_probabilities import token_log_probabilities
+from transduce.networks.log_probabilities import token_log_probabilities
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "attention_report.schema.json"
 LIMIT = 2_000_000  # bytes of weights for 100 x 100 tokens of a base model
@@ -20,9 +20,9 @@ LIMIT = 2_000_000  # bytes of weights for 100 x 100 tokens of a base model
 def test_log_probabilities_and_candidates_are_the_models_own(network: Transformer, report: AttentionReport) -> None:
     source_BS, target_BT = torch.tensor([report.source.ids]), torch.tensor([report.target.ids])
     hidden_BTD = network(source_BS, target_BT).detach()
-    expected = token_log_probabilities(hidden_BTD, network.output_matrix_VD, target_BT)[0]
+    expected = token_log_probabilities(hidden_BTD, network.output, target_BT)[0]
     assert [token.log_probability for token in report.target.tokens] == pytest.approx(expected.tolist(), abs=1e-5)
-    probability_TV = (hidden_BTD[0] @ network.output_matrix_VD.detach().T).softmax(dim=-1)
+    probability_TV = (hidden_BTD[0] @ network.output.matrix_VD.detach().T).softmax(dim=-1)
     for step, row in zip(report.candidates, probability_TV, strict=True):
         best = row.sort(descending=True).values[: len(step)]
         assert [candidate.probability for candidate in step] == pytest.approx(best.tolist(), abs=1e-5)

@@ -5,15 +5,9 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from transduce.architectures import authors_parameter_count, empty_network, parameter_count, parameters_by_part
 from transduce.model import ModelConfig, Transformer
-from transduce.model.cost import (
-    arithmetic,
-    authors_parameter_count,
-    parameter_count,
-    parameters_by_part,
-    training_memory,
-    translation_memory,
-)
+from transduce.networks.cost import training_memory, translation_memory
 
 PRIMES = ModelConfig(
     vocabulary_size=101, encoder_layers=3, decoder_layers=2, d_model=14, d_ff=23, heads=3, d_k=5, d_v=7
@@ -52,15 +46,14 @@ def test_the_first_public_codes_accounting(config: ModelConfig, as_first_coded: 
     assert authors_parameter_count(config) == as_first_coded
 
 
-@pytest.mark.parametrize("length", [7, 11])
-def test_arithmetic_is_what_torch_counts(length: int) -> None:
+@pytest.mark.parametrize(("source", "target"), [(7, 7), (11, 11), (7, 13)])
+def test_arithmetic_is_what_torch_counts(source: int, target: int) -> None:
     model = Transformer(PRIMES)
-    tokens_BT = torch.randint(4, 101, (5, length))
+    source_BS, target_BT = torch.randint(4, 101, (5, source)), torch.randint(4, 101, (5, target))
     with FlopCounterMode(display=False) as counter:
-        hidden_BTD = model(tokens_BT, tokens_BT)
-        (hidden_BTD @ model.output_matrix_VD.T).sum()
-    cost = arithmetic(PRIMES, length=length)
-    assert counter.get_total_flops() == 5 * length * cost.forward
+        model.output.logits(model(source_BS, target_BT)).sum()
+    cost = model.cost(source, target)
+    assert counter.get_total_flops() == 5 * cost.forward
     assert cost.training == 3 * cost.forward
 
 
@@ -80,9 +73,10 @@ def test_training_memory_is_near_what_autograd_holds() -> None:
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in held}
     activations = sum(size for address, size in storages.items() if address not in of_the_weights)
     state = 4 * 4 * parameter_count(config)  # weights, gradients and Adam's two means, in float32
-    assert training_memory(config, tokens=100) - state == pytest.approx(activations, rel=0.25)
+    assert training_memory(model, tokens=100) - state == pytest.approx(activations, rel=0.25)
 
 
 def test_translation_holds_the_weights_once() -> None:
-    assert translation_memory(ModelConfig()) == 4 * 63_045_632
-    assert translation_memory(ModelConfig(), bytes_per_weight=1.0) == 63_045_632
+    network = empty_network(ModelConfig())
+    assert translation_memory(network) == 4 * 63_045_632
+    assert translation_memory(network, bytes_per_weight=1.0) == 63_045_632

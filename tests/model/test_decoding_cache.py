@@ -38,7 +38,7 @@ class Both:
         """Append a token of its own to every beam, and hold the cached output against the uncached one."""
         tokens_BW = torch.randint(2, 31, self.prefix_BWT.shape[:2])
         self.prefix_BWT = torch.cat([self.prefix_BWT, tokens_BW[..., None]], dim=-1)
-        hidden_BWD = self.model.decode_next(tokens_BW, self.cache)
+        hidden_BWD = self.model.advance(self.cache, tokens_BW)
         assert_close(hidden_BWD, self.recomputed())
         assert self.cache.length == self.prefix_BWT.size(-1)
 

@@ -57,7 +57,7 @@ def test_one_matrix_gathers_the_gradients_of_its_three_uses(make_model: Callable
     apart.load_state_dict(tied.state_dict())
     for model in (tied, apart):
         hidden_BTD = model(torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9]]))
-        (hidden_BTD @ model.output_matrix_VD.T).logsumexp(dim=-1).sum().backward()
+        (hidden_BTD @ model.output.matrix_VD.T).logsumexp(dim=-1).sum().backward()
     gradients = [getattr(apart.embeddings, name).grad for name in MATRICES]
     assert all(gradient.abs().sum() > 0 for gradient in gradients)
     assert_close(tied.embeddings.source_VD.grad, sum(gradients))
@@ -65,4 +65,4 @@ def test_one_matrix_gathers_the_gradients_of_its_three_uses(make_model: Callable
 
 def test_the_output_matrix_is_used_as_it_is(make_model: Callable[..., Transformer]) -> None:
     model = make_model(tied="none")
-    assert model.output_matrix_VD is model.embeddings.output_VD
+    assert model.output.matrix_VD is model.embeddings.output_VD

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transduce.model.masks import PAD_ID, as_keys, visible_to_the_left, visible_tokens
+from transduce.model.masks import as_keys, visible_to_the_left, visible_tokens
 
 
 def test_three_positions_by_hand() -> None:
@@ -21,8 +21,9 @@ def test_a_position_sees_itself_and_those_before_it(length: int) -> None:
 
 
 def test_only_padding_is_invisible() -> None:
-    tokens_BS = torch.tensor([[5, 7, 3, PAD_ID], [2, 3, PAD_ID, PAD_ID]])
+    tokens_BS = torch.tensor([[5, 7, 3, 0], [2, 3, 0, 0]])
     assert visible_tokens(tokens_BS).tolist() == [[True, True, True, False], [True, True, False, False]]
+    assert visible_tokens(tokens_BS, padding=3).tolist() == [[True, True, False, True], [True, False, True, True]]
 
 
 def test_padding_is_hidden_as_a_key_from_every_head_and_query() -> None:

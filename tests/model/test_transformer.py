@@ -10,7 +10,8 @@ from torch.testing import assert_close
 
 from transduce.model import ModelConfig, Transformer
 from transduce.model.masks import visible_tokens
-from transduce.model.transformer import Encoder, offset_by_one
+from transduce.model.transformer import Encoder
+from transduce.networks.network import offset_by_one
 
 OPTIONS: dict[str, dict[str, object]] = {
     "the paper": {},
@@ -48,7 +49,7 @@ def test_every_option_runs_and_every_weight_learns(
     model = Transformer(make_config(**OPTIONS[option]))
     hidden_BTD = model(source_BS, target_BT)
     assert hidden_BTD.shape == (3, 13, model.config.d_model)
-    (hidden_BTD @ model.output_matrix_VD.T).log_softmax(dim=-1)[..., 5].sum().backward()
+    (hidden_BTD @ model.output.matrix_VD.T).log_softmax(dim=-1)[..., 5].sum().backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert bool(parameter.grad.isfinite().all()), name
@@ -136,13 +137,13 @@ def test_a_source_that_is_all_padding_gives_finite_outputs_and_gradients(
 
 def test_the_output_is_offset_by_one() -> None:
     labels = torch.tensor([[7, 8, 9, 3], [5, 3, 0, 0]])
-    assert offset_by_one(labels).tolist() == [[2, 7, 8, 9], [2, 5, 3, 0]]
+    assert offset_by_one(labels, start=2).tolist() == [[2, 7, 8, 9], [2, 5, 3, 0]]
 
 
 def test_forward_is_encode_offset_and_decode(make_model: MakeModel, source_BS: Tensor, target_BT: Tensor) -> None:
     model = make_model()
     hidden_BTD = model.decode(
-        offset_by_one(target_BT), model.encode(source_BS), source_visible_BS=visible_tokens(source_BS)
+        offset_by_one(target_BT, start=2), model.encode(source_BS), source_visible_BS=visible_tokens(source_BS)
     )
     assert torch.equal(model(source_BS, target_BT), hidden_BTD)
 

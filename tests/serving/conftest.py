@@ -40,7 +40,7 @@ def write_model(
     )
     network = Transformer(config)
     parameters = {name: parameter.detach() for name, parameter in network.named_parameters()}
-    ending_D = network.output_matrix_VD[EOS].detach()
+    ending_D = network.output.matrix_VD[EOS].detach()
     parameters["decoder.layers.0.feed_forward_residual.norm.bias"] += fondness_of_ending * ending_D / ending_D.norm()
     save_model(folder, description, parameters, tokenizer=tokenizer, card="")
     return folder

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from transduce.model.transformer import Transformer
+from transduce.networks.network import MatrixView
 from transduce.training.config import TrainingConfig
 from transduce.training.flat_parameters import FlatParameters
 from transduce.training.muon import Muon, orthogonal
@@ -66,6 +67,7 @@ def layers() -> nn.Module:
 
 
 MATRICES = ("wide.weight", "tall.weight", "same.weight")
+VIEWS = [MatrixView(name, (1, *shape)) for name, shape in zip(MATRICES, [(11, 19), (19, 11), (19, 11)], strict=True)]
 
 
 def gradients(parameters: FlatParameters, step: int) -> None:
@@ -86,7 +88,7 @@ def weights(module: nn.Module) -> dict[str, Tensor]:
 def test_matrices_go_where_torch_s_muon_takes_them() -> None:
     """Which computes in bf16, so that a step of it is off by a few hundredths of its length."""
     ours, theirs = layers(), layers()
-    own = Muon(FlatParameters(ours), TrainingConfig(), matrices=MATRICES)
+    own = Muon(FlatParameters(ours), TrainingConfig(), matrices=VIEWS)
     other = FlatParameters(theirs)
     named = dict(theirs.named_parameters())
     oracle = torch.optim.Muon(
@@ -104,18 +106,39 @@ def test_matrices_go_where_torch_s_muon_takes_them() -> None:
 
 def test_all_others_are_adam_s() -> None:
     by_muon, by_adam = layers(), layers()
-    moved(Muon(FlatParameters(by_muon), TrainingConfig(), matrices=MATRICES), steps=range(4))
+    moved(Muon(FlatParameters(by_muon), TrainingConfig(), matrices=VIEWS), steps=range(4))
     moved(Adam(FlatParameters(by_adam), TrainingConfig()), steps=range(4))
     for name, weight in weights(by_muon).items():
         assert torch.allclose(weight, weights(by_adam)[name], rtol=1e-5) == (name not in MATRICES)
 
 
+def test_the_blocks_of_a_parameter_are_matrices_of_their_own() -> None:
+    """Two gates that lie in one parameter move as if each were a parameter."""
+    together, apart = nn.Linear(5, 14, bias=False), nn.ModuleList(nn.Linear(5, 7, bias=False) for _ in range(2))
+    with torch.no_grad():
+        for gate, rows in zip(apart, together.weight.split(7), strict=True):
+            gate.weight.copy_(rows)  # type: ignore[operator]
+    one = Muon(FlatParameters(together), TrainingConfig(), matrices=[MatrixView("weight", (2, 7, 5))])
+    gates = [MatrixView(f"{number}.weight", (1, 7, 5)) for number in range(2)]
+    two = Muon(FlatParameters(apart), TrainingConfig(), matrices=gates)
+    gradient = torch.randn(14, 5)
+    for optimizer in (one, two):
+        for (_, part), rows in zip(
+            optimizer.parameters.named_parts(optimizer.parameters.gradients),
+            gradient.split(7) if optimizer is two else [gradient],
+            strict=True,
+        ):
+            part.copy_(rows)
+        optimizer.step(rate=0.03)
+    torch.testing.assert_close(together.weight, torch.cat([gate.weight for gate in apart]))  # type: ignore[misc]
+
+
 def test_restored_it_goes_on_to_the_bit() -> None:
     whole, first, second = layers(), layers(), layers()
-    moved(Muon(FlatParameters(whole), TrainingConfig(), matrices=MATRICES), steps=range(6))
-    before = Muon(FlatParameters(first), TrainingConfig(), matrices=MATRICES)
+    moved(Muon(FlatParameters(whole), TrainingConfig(), matrices=VIEWS), steps=range(6))
+    before = Muon(FlatParameters(first), TrainingConfig(), matrices=VIEWS)
     moved(before, steps=range(3))
-    after = Muon(FlatParameters(second), TrainingConfig(), matrices=MATRICES)
+    after = Muon(FlatParameters(second), TrainingConfig(), matrices=VIEWS)
     after.parameters.values.copy_(before.parameters.values)
     after.restore({name: tensor.clone() for name, tensor in before.state().items()}, steps=3)
     moved(after, steps=range(3, 6))

@@ -58,7 +58,7 @@ def test_a_step_divides_by_its_tokens_not_by_its_micro_batches(
     total = sum(
         (
             torch.nn.functional.cross_entropy(
-                (reference(part.source_BS, part.target_BT) @ reference.output_matrix_VD.T).flatten(0, 1),
+                (reference(part.source_BS, part.target_BT) @ reference.output.matrix_VD.T).flatten(0, 1),
                 part.target_BT.flatten(),
                 ignore_index=0,
                 label_smoothing=0.1,
@@ -141,14 +141,15 @@ def test_a_step_that_is_not_finite_is_not_applied_and_names_its_batch(
     make_model: MakeModel, make_config: MakeConfig, store: TokenStore
 ) -> None:
     config = make_config(micro_batch_tokens=20)
-    stepper = make_stepper(make_model(dropout=0.0), config)
+    model = make_model(dropout=0.0)
+    stepper = make_stepper(model, config)
     batches = TrainingBatches(store, config)
     parts = list(batches.deal(batches.steps(0)[0], epoch=0, rank=0, ranks=1))
     token = int(parts[1].source_BS[0, 0])
     others = [part for part in parts if token not in part.source_BS and token not in part.target_BT]
     parts = [*others, parts[1]]
     with torch.no_grad():
-        stepper.model.embeddings.source_VD[token] = math.inf
+        model.embeddings.source_VD[token] = math.inf
     before, mean = stepper.parameters.values.clone(), stepper.optimizer.mean.clone()
     with pytest.raises(TrainingError) as caught:
         stepper.take(7, parts)

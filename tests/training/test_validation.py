@@ -20,7 +20,7 @@ def plain_loss(model: Transformer, store: TokenStore) -> float:
         for sentence in range(len(store)):
             source_BS = torch.from_numpy(store.source(sentence).astype("int64"))[None]
             target_BT = torch.from_numpy(store.target(sentence).astype("int64"))[None]
-            logits_TV = (model(source_BS, target_BT) @ model.output_matrix_VD.T)[0]
+            logits_TV = (model(source_BS, target_BT) @ model.output.matrix_VD.T)[0]
             total += functional.cross_entropy(logits_TV, target_BT[0], reduction="sum").item()
             tokens += target_BT.numel()
     return total / tokens

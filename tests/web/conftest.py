@@ -13,7 +13,7 @@ from transduce.inspection.pair import forced_pair
 from transduce.inspection.precision import Translated
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
-from transduce.model.log_probabilities import token_log_probabilities
+from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.text.tokenizer import Tokenizer
 
 # Without these a browser in a container does not start, or looks for its maker's hosts at every start.
@@ -132,7 +132,7 @@ def make_report(source: str, target: str, *, network: Transformer, numbers: bool
     given, forced = forced_pair(TOKENIZER, source, target)
     labels_BT = torch.tensor([forced.ids])
     hidden_BTD = network(torch.tensor([given.ids]), labels_BT).detach()
-    asked = tuple(token_log_probabilities(hidden_BTD, network.output_matrix_VD.detach(), labels_BT)[0].tolist())
+    asked = tuple(token_log_probabilities(hidden_BTD, network.output, labels_BT)[0].tolist())
     translated = Translated(precision="float32", models=1, is_forced=True, log_probabilities=asked)
     return inspect(network, TOKENIZER, given, forced, translated=translated, with_numbers=numbers)
 

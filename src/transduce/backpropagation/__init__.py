@@ -17,11 +17,11 @@ a processor is fast at, and every gradient is written beside its equation:
 A part takes its inputs and returns its outputs with a `Pullback`: a function from the gradient with respect to the
 outputs to the gradient with respect to the inputs, which also adds to the parameters' gradients on the way.
 
-Which network trains is asked of `supports`; a test proves that both compute the same hidden states and gradients, to
-15 digits in float64. N counts the tokens of a whole batch, I and O are a linear map's inputs and outputs, P counts the
-parts (queries, keys, values) that one product makes.
+`handwritten` answers with the network that trains, or with None for a network that is not written out here. A test
+proves that both compute the same hidden states and gradients, to 15 digits in float64. N counts the tokens of a whole
+batch, I and O are a linear map's inputs and outputs, P counts the parts (queries, keys, values) that one product makes.
 """
 
-from transduce.backpropagation.network import HandwrittenNetwork, supports
+from transduce.backpropagation.network import HandwrittenNetwork, handwritten
 
-__all__ = ["HandwrittenNetwork", "supports"]
+__all__ = ["HandwrittenNetwork", "handwritten"]

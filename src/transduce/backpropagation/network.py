@@ -21,7 +21,8 @@ from transduce.backpropagation.pullback import Pullback
 from transduce.backpropagation.residual import HandwrittenResidual, Norm
 from transduce.model.config import ModelConfig
 from transduce.model.layers import DecoderLayer, EncoderLayer
-from transduce.model.transformer import Transformer, offset_by_one
+from transduce.model.transformer import Transformer
+from transduce.networks.network import Network, offset_by_one
 
 
 def supports(config: ModelConfig, *, device: torch.device) -> bool:
@@ -124,7 +125,7 @@ class HandwrittenNetwork:
         source, target = (Packing(tokens != 0, heads=self.heads) for tokens in (source_BS, target_BT))
         memory_ND, pull_encoder = self._encode(source.with_idle_rows(source_BS[source_BS != 0]), source, dropout)
         memory = Memory(memory_ND, source, visibility=tokens_visible(target, source, dtype=self.dtype))
-        inputs_N = target.with_idle_rows(offset_by_one(target_BT)[target_BT != 0])
+        inputs_N = target.with_idle_rows(offset_by_one(target_BT, start=self.model.tokens.start)[target_BT != 0])
         hidden_ND, pull_decoder = self._decode(inputs_N, memory, target, dropout)
 
         @torch.no_grad()
@@ -177,3 +178,10 @@ def _chained(first: LastPullback, later: list[Pullback]) -> LastPullback:
 
 def _final_norm(module: nn.Module) -> Norm | None:
     return Norm(module) if isinstance(module, nn.LayerNorm) else None
+
+
+def handwritten(network: Network, *, dtype: torch.dtype) -> HandwrittenNetwork | None:
+    """Return the same network with its gradient written out, or None where it is not written out here."""
+    if not isinstance(network, Transformer) or not supports(network.config, device=network.output.matrix_VD.device):
+        return None
+    return HandwrittenNetwork(network, dtype=dtype)

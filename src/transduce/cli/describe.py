@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from transduce.model.config import ModelConfig
+    from transduce.networks.network import NetworkConfig
     from transduce.training.config import TrainingConfig
 
 
@@ -32,49 +32,49 @@ def describe(
 
 
 def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]:
+    from transduce.architectures import empty_network
     from transduce.engine import choose_precision
-    from transduce.model import cost
+    from transduce.networks import cost
 
     config, training = _described(what)
     if vocabulary is not None:
         config = config.model_copy(update={"vocabulary_size": vocabulary})
-    arithmetic = cost.arithmetic(config, length=length)
+    network = empty_network(config)
+    pair = network.cost(length, length)
     facts: dict[str, Any] = {
         "name": what,
         "architecture": config.model_dump(mode="json"),
-        "parameters": {"total": cost.parameter_count(config), "by_part": cost.parameters_by_part(config)},
+        "parameters": {"total": cost.parameter_count(network), "by_part": cost.parameters_by_part(network)},
         "operations_per_token": {
             "length": length,
-            "forward": arithmetic.forward,
-            "training": arithmetic.training,
-            "by_part": {
-                "encoder": arithmetic.encoder,
-                "decoder": arithmetic.decoder,
-                "output": arithmetic.output,
-            },
+            "forward": pair.forward // length,
+            "training": pair.training // length,
+            "by_part": {part: operations // length for part, operations in pair.operations.items()},
+            "sequential_steps": pair.sequential_steps,
+            "path_length": pair.path_length,
         },
         "memory_bytes": {
-            "translation_float32": cost.translation_memory(config),
-            "translation_int8": cost.translation_memory(config, bytes_per_weight=1),
+            "translation_float32": cost.translation_memory(network),
+            "translation_int8": cost.translation_memory(network, bytes_per_weight=1),
         },
         "automatic_precision": choose_precision("auto", [config]),
     }
     if training is not None:
         tokens = training.micro_batch_tokens or training.batch_tokens
-        facts["memory_bytes"]["training"] = cost.training_memory(config, tokens=tokens)
+        facts["memory_bytes"]["training"] = cost.training_memory(network, tokens=tokens)
         facts["memory_bytes"]["training_tokens_at_once"] = tokens
         if training.steps is not None:
             facts["schedule"] = {
                 "steps": training.steps,
                 "batch_tokens": training.batch_tokens,
-                "operations": arithmetic.training * training.steps * training.batch_tokens,
+                "operations": pair.training // length * training.steps * training.batch_tokens,
             }
     if what in TABLE_2:
         facts["paper"] = TABLE_2[what]
     return facts
 
 
-def _described(what: str) -> "tuple[ModelConfig, TrainingConfig | None]":
+def _described(what: str) -> "tuple[NetworkConfig, TrainingConfig | None]":
     """Return the sizes of what a user names, and its schedule unless it is a trained model."""
     from transduce.experiment import resolve_experiment
     from transduce.model_directory import bundled_models, find_model, read_description

@@ -53,8 +53,8 @@ def _in_folders(folders: "list[Path]") -> "Iterator[dict[str, Any]]":
 
 def _facts(folder: Path) -> dict[str, Any]:
     """Return what config.json says of a model, or what is wrong with it: one bad model must not hide the others."""
+    from transduce.architectures import parameter_count
     from transduce.errors import ModelError
-    from transduce.model import cost
     from transduce.model_directory import read_description
 
     try:
@@ -65,7 +65,7 @@ def _facts(folder: Path) -> dict[str, Any]:
         "folder": str(folder),
         "source": description.languages.source,
         "target": description.languages.target,
-        "parameters": cost.parameter_count(description.architecture),
+        "parameters": parameter_count(description.architecture),
         "weights": description.weights,
         "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
         "validation": description.training.get("validation", {}),

@@ -14,15 +14,11 @@ import torch
 from torch import Tensor
 
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.model.decoding_cache import DecodingCache
-from transduce.model.log_probabilities import log_softmax
-from transduce.model.masks import visible_tokens
-from transduce.model.transformer import Transformer
+from transduce.networks.log_probabilities import log_softmax
+from transduce.networks.network import Network
 from transduce.text.tokenizer import BOS
 
 State = TypeVar("State")
-
-FIRST_CAPACITY = 32  # tokens; the cache doubles itself when it is full
 
 
 class Stepwise(Protocol[State]):
@@ -53,32 +49,27 @@ class Stepwise(Protocol[State]):
 class TransformerStepper:
     """The Transformer, one position at a time over its cache of keys and values."""
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: Network) -> None:
         assert not model.training, "dropout would disturb the search: call model.eval() first"
         self.model = model
 
     @property
     def longest_target(self) -> int | None:
         """The number of learned positions; sinusoids go on for ever."""
-        config = self.model.config
-        return config.learned_positions if config.positions == "learned" else None
+        return self.model.longest_sentence
 
-    def start(self, source_BS: Tensor) -> DecodingCache:
+    def start(self, source_BS: Tensor) -> Any:  # noqa: ANN401
         """Encode the sources, which must be where the network is, and return an empty cache."""
-        memory_BSD = self.model.encode(source_BS)
-        return self.model.start_cache(
-            memory_BSD, source_visible_BS=visible_tokens(source_BS), beams=1, capacity=FIRST_CAPACITY
-        )
+        return self.model.start(source_BS)
 
-    def step(self, state: DecodingCache, tokens_BW: Tensor) -> Tensor:
+    def step(self, state: Any, tokens_BW: Tensor) -> Tensor:  # noqa: ANN401
         """Decode one position more; the softmax is taken in float32, or in float64 if the network is."""
-        hidden_BWD = self.model.decode_next(tokens_BW, state)
-        return log_softmax(hidden_BWD @ self.model.output_matrix_VD.to(hidden_BWD.dtype).T)
+        hidden_BWD = self.model.advance(state, tokens_BW)
+        return log_softmax(self.model.output.logits(hidden_BWD))
 
-    def select(self, state: DecodingCache, sentences: Tensor, beams_BW: Tensor) -> DecodingCache:
+    def select(self, state: Any, sentences: Tensor, beams_BW: Tensor) -> Any:  # noqa: ANN401
         """Reorder the cache in place."""
-        state.select(sentences, beams_BW)
-        return state
+        return self.model.select(state, sentences, beams_BW)
 
 
 class Ensemble:

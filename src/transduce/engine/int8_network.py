@@ -30,6 +30,7 @@ from transduce.engine.int8_state import Int8State, Rows
 from transduce.engine.vnni_products import GROUP
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
+from transduce.networks.network import NetworkConfig
 
 ENCODED_AT_ONCE = 1024  # tokens; more would be no faster, and what is between two products would leave the caches
 FIRST_STEPS = 24  # positions for whose places there is room at first; it doubles when it is full
@@ -37,8 +38,10 @@ NEXT_STEPS = 8  # positions for whose keys and values there is room, before thos
 FEW_PLACES = 256  # for as many keys and values there is always room: a sentence alone then seldom needs more
 
 
-def obstacle(config: ModelConfig) -> str | None:
+def obstacle(config: NetworkConfig) -> str | None:
     """Return what of a network has no int8 form here, or None."""
+    if not isinstance(config, ModelConfig):
+        return type(config).__name__
     if config.scores == "additive":
         return 'scores = "additive"'
     if config.query_width != config.value_width:

@@ -12,13 +12,13 @@ from transduce.compute import fastest_precision, processor_flags
 from transduce.engine.backend import fastest_backend, fused_backend
 from transduce.engine.int8_network import obstacle
 from transduce.errors import ConfigError
-from transduce.model.config import ModelConfig
+from transduce.networks.network import NetworkConfig
 
 Precision = Literal["int8", "bf16", "float32"]
 
 
 def choose_precision(
-    wanted: Precision | Literal["auto"], configs: Sequence[ModelConfig], *, device: str = "cpu"
+    wanted: Precision | Literal["auto"], configs: Sequence[NetworkConfig], *, device: str = "cpu"
 ) -> Precision:
     """Return what networks of these sizes are to be translated in, or say why what was asked for cannot be."""
     faults = [fault for fault in map(obstacle, configs) if fault is not None]

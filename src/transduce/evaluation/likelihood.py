@@ -10,8 +10,8 @@ import torch
 
 from transduce.data.batch import pad_rows
 from transduce.errors import DataError
-from transduce.model.log_probabilities import token_log_probabilities
-from transduce.model.transformer import Transformer
+from transduce.networks.log_probabilities import token_log_probabilities
+from transduce.networks.network import Network
 from transduce.progress import Progress, Silent
 from transduce.text.placeholders import protect_pair
 from transduce.text.tokenizer import EOS, Tokenizer
@@ -32,7 +32,7 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
 
 @torch.inference_mode()
 def log_probabilities_of_pairs(
-    model: Transformer,
+    model: Network,
     pairs: Sequence[Pair],
     *,
     tokens_at_once: int = TOKENS_AT_ONCE,
@@ -40,24 +40,24 @@ def log_probabilities_of_pairs(
 ) -> list[list[float]]:
     """Return, for each pair, log p of each target token after those before it, the end mark included."""
     _require_positions_for(model, pairs)
-    device = model.output_matrix_VD.device
+    device = model.output.matrix_VD.device
     found: list[list[float]] = [[] for _ in pairs]
     with progress.stage("likelihood", total=len(pairs), unit="pairs") as stage:
         for places in _batches(pairs, tokens_at_once=tokens_at_once):
             source_BS = pad_rows([pairs[place][0] for place in places]).to(device)
             target_BT = pad_rows([pairs[place][1] for place in places]).to(device)
             hidden_BTD = model(source_BS, target_BT)
-            log_p_BT = token_log_probabilities(hidden_BTD, model.output_matrix_VD, target_BT)
+            log_p_BT = token_log_probabilities(hidden_BTD, model.output, target_BT)
             for place, row in zip(places, log_p_BT.tolist(), strict=True):
                 found[place] = row[: len(pairs[place][1])]
             stage.advance(len(places))
     return found
 
 
-def _require_positions_for(model: Transformer, pairs: Sequence[Pair]) -> None:
-    if model.config.positions != "learned":
+def _require_positions_for(model: Network, pairs: Sequence[Pair]) -> None:
+    limit = model.longest_sentence
+    if limit is None:
         return
-    limit = model.config.learned_positions
     for number, pair in enumerate(pairs, start=1):
         longest = max(map(len, pair))
         if longest > limit:

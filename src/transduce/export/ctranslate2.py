@@ -22,11 +22,11 @@ from transduce.errors import ModelError
 from transduce.files import directory_written_atomically
 from transduce.model.config import ModelConfig
 from transduce.model.layers import LAYER_NORM_EPSILON
-from transduce.model.log_probabilities import token_log_probabilities
 from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
-from transduce.model.transformer import START_ID, Transformer
+from transduce.model.transformer import Transformer
 from transduce.model_directory import ModelDirectory
-from transduce.text.tokenizer import EOS, UNK
+from transduce.networks.log_probabilities import token_log_probabilities
+from transduce.text.tokenizer import BOS, EOS, UNK
 
 LONGEST = 1024
 """Rows of the position tables, unless positions are learned; a sentence that is longer is refused there."""
@@ -47,13 +47,14 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights 
     _require_expressible(config)
     library = _library()
     specification = _specification(library, config)
-    network = model.transformer()
+    network = model.network()
+    assert isinstance(network, Transformer)
     _fill(specification, network)
     pieces = _pieces(model)
     specification.register_source_vocabulary(pieces)
     specification.register_target_vocabulary(pieces)
     settings = specification.config
-    settings.bos_token = settings.decoder_start_token = pieces[START_ID]
+    settings.bos_token = settings.decoder_start_token = pieces[BOS]
     settings.eos_token, settings.unk_token = pieces[EOS], pieces[UNK]
     settings.add_source_eos = True
     settings.layer_norm_epsilon = LAYER_NORM_EPSILON
@@ -167,7 +168,7 @@ def _verify(library: Any, folder: Path, network: Transformer, pieces: Sequence[s
     differences: list[float] = []
     for (source, target), found in zip(pairs, theirs, strict=True):
         hidden_BTD = network(torch.tensor([source]), torch.tensor([target]))
-        ours = token_log_probabilities(hidden_BTD, network.output_matrix_VD, torch.tensor([target]))[0].tolist()
+        ours = token_log_probabilities(hidden_BTD, network.output, torch.tensor([target]))[0].tolist()
         differences += [abs(a - b) for a, b in zip(ours, found, strict=True)]
     mean = sum(differences) / len(differences)
     if not mean <= _DIFFERENCE[weights]:  # so that NaN is refused

@@ -21,9 +21,8 @@ from torch import Tensor
 from transduce.errors import ModelError
 from transduce.files import directory_written_atomically
 from transduce.model.config import ModelConfig
-from transduce.model.transformer import START_ID
 from transduce.model_directory import ModelDirectory
-from transduce.text.tokenizer import EOS, PAD, UNK
+from transduce.text.tokenizer import BOS, EOS, PAD, UNK
 
 LONGEST = 1024
 """Positions that the directory promises; they are computed there, too."""
@@ -141,10 +140,10 @@ def _require_marian(config: ModelConfig) -> None:
 def _special_ids() -> dict[str, int]:
     return {
         "pad_token_id": PAD,
-        "bos_token_id": START_ID,
+        "bos_token_id": BOS,
         "eos_token_id": EOS,
         "forced_eos_token_id": EOS,
-        "decoder_start_token_id": START_ID,
+        "decoder_start_token_id": BOS,
     }
 
 
@@ -156,7 +155,7 @@ def _generation(model: ModelDirectory) -> dict[str, Any]:
         "num_beams": 4 if decoding.get("consensus") else decoding.get("beam", 4),
         "length_penalty": 1.0,  # there a power of the length, which the paper's penalty is not
         "max_length": 512,
-        "bad_words_ids": [[PAD], [UNK], [START_ID]],
+        "bad_words_ids": [[PAD], [UNK], [BOS]],
     }
 
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from transduce.errors import ModelError
 from transduce.model.attention import MultiHeadAttention
-from transduce.model.log_probabilities import log_softmax
 from transduce.model.transformer import Transformer
+from transduce.networks.log_probabilities import log_softmax
 
 Stack = Literal["encoder", "decoder", "cross"]
 STACKS: tuple[Stack, ...] = ("encoder", "decoder", "cross")
@@ -55,7 +55,7 @@ def record(model: Transformer, source: Sequence[int], target: Sequence[int]) -> 
         encoder=_stacked(seen, attentions_of(model, "encoder")),
         decoder=_stacked(seen, attentions_of(model, "decoder")),
         cross=_stacked(seen, attentions_of(model, "cross")),
-        log_probabilities_TV=log_softmax(hidden_BTD[0] @ model.output_matrix_VD.T),
+        log_probabilities_TV=log_softmax(model.output.logits(hidden_BTD[0])),
     )
     if not recording.log_probabilities_TV.isfinite().all():
         raise ModelError("The model computes values that are not numbers; its training diverged. Use an earlier one.")

@@ -3,20 +3,18 @@
 Every option's default is the paper's choice, so `ModelConfig()` is the base model of Table 3.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, Field, PositiveInt, model_validator
+from pydantic import PositiveInt, model_validator
 
-Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+from transduce.networks.network import NetworkConfig, Probability
 
 
-class ModelConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """Sizes of the network. The defaults are the base model of Table 3."""
+class ModelConfig(NetworkConfig, frozen=True):
+    """Sizes of the Transformer. The defaults are the base model of Table 3."""
 
-    vocabulary_size: Annotated[int, Field(ge=5)] = 37_000
-    """Rows of the shared embedding; the tokenizer is learned at this size, or less for a small corpus. [pieces]
-    (5.1)
-    """
+    kind: Literal["transformer"] = "transformer"
+    """Which network: `transformer` is the paper's."""
     layers: PositiveInt = 6
     """Layers of the encoder and of the decoder, N in Table 3. (3.1)"""
     encoder_layers: PositiveInt | None = None
@@ -27,8 +25,6 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrin
     """Layers of the decoder alone, where the two stacks differ; `layers` unless given. Departure: the paper's are
     equal. (3.1)
     """
-    d_model: PositiveInt = 512
-    """Width of the embeddings and of every sub-layer's output. (3.1)"""
     d_ff: PositiveInt = 2048
     """Width of the feed-forward network's inner layer. (3.3)"""
     heads: PositiveInt = 8
@@ -91,6 +87,16 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrin
                 f'Set it to {self.d_model + 1}, or choose positions = "learned".'
             )
         return self
+
+    @property
+    def depth(self) -> int:
+        """How many layers both stacks have."""
+        return self.encoder_depth + self.decoder_depth
+
+    @property
+    def in_words(self) -> str:
+        """The sizes in a few words."""
+        return f"{self.encoder_depth}+{self.decoder_depth} layers, width {self.d_model}, {self.heads} heads"
 
     @property
     def query_width(self) -> int:

@@ -9,12 +9,10 @@ Beyond the paper: padding, which a batch of sentences of unequal length needs, i
 import torch
 from torch import Tensor
 
-PAD_ID = 0
 
-
-def visible_tokens(tokens_BS: Tensor) -> Tensor:
+def visible_tokens(tokens_BS: Tensor, *, padding: int = 0) -> Tensor:
     """Return which positions of a padded batch hold a token, shape (B, S)."""
-    return tokens_BS != PAD_ID
+    return tokens_BS != padding
 
 
 def as_keys(visible_BK: Tensor) -> Tensor:

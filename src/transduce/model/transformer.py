@@ -7,17 +7,23 @@ that position i depends only on outputs before i: a start token is put in front 
 Departure: the start token has an embedding of its own; the authors' code starts from a zero vector.
 """
 
-import torch
+from collections.abc import Iterable
+
 from torch import Tensor, nn
 
 from transduce.model.config import ModelConfig
+from transduce.model.cost import part_of, transformer_cost
 from transduce.model.decoding_cache import DecodingCache, LayerCache
 from transduce.model.embedding import Embeddings
 from transduce.model.layers import DecoderLayer, EncoderLayer, layer_norm
 from transduce.model.masks import as_keys, visible_to_the_left, visible_tokens
 from transduce.model.positional_encoding import PositionalEncoding
+from transduce.networks.cost import Cost
+from transduce.networks.network import MatrixView, Network, offset_by_one
+from transduce.networks.output import Output
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
-START_ID = 2
+FIRST_CAPACITY = 32  # tokens; the cache doubles itself when it is full
 
 
 class Encoder(nn.Module):
@@ -75,24 +81,35 @@ class Decoder(nn.Module):
         return hidden_BWD
 
 
-class Transformer(nn.Module):
+class Transformer(Network):
     """The whole network: token ids in, the decoder's output before the pre-softmax matrix out."""
 
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.config = config
+    config: ModelConfig
+
+    def __init__(self, config: ModelConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> None:
+        super().__init__(config, tokens)
         self.embeddings = Embeddings(config)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
 
     @property
-    def output_matrix_VD(self) -> Tensor:
-        """The pre-softmax matrix (3.4): logits are hidden_BTD @ output_matrix_VD.T, without a bias."""
-        return self.embeddings.output_VD
+    def output(self) -> Output:
+        """The pre-softmax matrix (3.4), without a bias."""
+        return Output(self.embeddings.output_VD)
+
+    @property
+    def longest_sentence(self) -> int | None:
+        """The number of learned positions; sinusoids have no bound."""
+        return self.config.learned_positions if self.config.positions == "learned" else None
+
+    def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
+        """Return the decoder's output at each label of `target_BT`, shape (B, T, D): what predicts that label."""
+        inputs_BT = offset_by_one(target_BT, start=self.tokens.start)
+        return self.decode(inputs_BT, self.encode(source_BS), source_visible_BS=self.visible(source_BS))
 
     def encode(self, source_BS: Tensor) -> Tensor:
         """Return the memory of a padded batch of source sentences, shape (B, S, D)."""
-        visible_BHSS = as_keys(visible_tokens(source_BS))
+        visible_BHSS = as_keys(self.visible(source_BS))
         memory_BSD: Tensor = self.encoder(self.embeddings.embed_source(source_BS), visible_BHSS=visible_BHSS)
         return memory_BSD
 
@@ -103,10 +120,25 @@ class Transformer(nn.Module):
         )
         return hidden_BTD
 
-    def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """Return the decoder's output at each label of `target_BT`, shape (B, T, D): what predicts that label."""
-        memory_BSD = self.encode(source_BS)
-        return self.decode(offset_by_one(target_BT), memory_BSD, source_visible_BS=visible_tokens(source_BS))
+    def visible(self, tokens_BS: Tensor) -> Tensor:
+        """Return which positions of a padded batch hold a token, shape (B, S)."""
+        return visible_tokens(tokens_BS, padding=self.tokens.padding)
+
+    def start(self, source_BS: Tensor) -> DecodingCache:
+        """Encode the sources and return an empty cache of keys and values."""
+        return self.start_cache(
+            self.encode(source_BS), source_visible_BS=self.visible(source_BS), beams=1, capacity=FIRST_CAPACITY
+        )
+
+    def advance(self, state: DecodingCache, tokens_BW: Tensor) -> Tensor:
+        """Return the output for one more token of each beam, shape (B, W, D), and advance the cache by it."""
+        hidden_BWD: Tensor = self.decoder.forward_next(self.embeddings.embed_target(tokens_BW), state)
+        return hidden_BWD
+
+    def select(self, state: DecodingCache, sentences_B: Tensor, beams_BW: Tensor) -> DecodingCache:
+        """Reorder the cache in place."""
+        state.select(sentences_B, beams_BW)
+        return state
 
     def start_cache(
         self, memory_BSD: Tensor, *, source_visible_BS: Tensor, beams: int, capacity: int = 64
@@ -126,13 +158,16 @@ class Transformer(nn.Module):
             )
         return DecodingCache(layers=layers, source_visible_BS=source_visible_BS, beams=beams)
 
-    def decode_next(self, tokens_BW: Tensor, cache: DecodingCache) -> Tensor:
-        """Return the output for one more token per beam, shape (B, W, D), and advance the cache by it."""
-        hidden_BWD: Tensor = self.decoder.forward_next(self.embeddings.embed_target(tokens_BW), cache)
-        return hidden_BWD
+    def matrices(self) -> Iterable[MatrixView]:
+        """Return every linear map of every layer."""
+        for name, module in self.named_modules():
+            if ".layers." in name and isinstance(module, nn.Linear):
+                yield MatrixView(f"{name}.weight", (1, module.out_features, module.in_features))
 
+    def cost(self, source_length: int, target_length: int) -> Cost:
+        """Return what a forward pass over a pair of these lengths costs."""
+        return transformer_cost(self.config, source_length, target_length)
 
-def offset_by_one(target_BT: Tensor) -> Tensor:
-    """Return the decoder's inputs for labels `target_BT`: the start token, then every label but the last."""
-    start_B1 = target_BT.new_full((target_BT.size(0), 1), START_ID)
-    return torch.cat([start_B1, target_BT[:, :-1]], dim=1)
+    def part_of(self, parameter: str) -> str:
+        """Return the part of the network that a parameter belongs to, in words."""
+        return part_of(parameter)

@@ -5,7 +5,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from transduce.model.cost import parameter_count
+from transduce.architectures import parameter_count
 from transduce.pipeline.diversification import DIRECTIONS, DIVERSIFIED, TEACHERS
 from transduce.pipeline.refinement import RISK
 from transduce.pipeline.run import Run
@@ -23,10 +23,7 @@ def announcement(run: Run) -> Iterator[str]:
     padding = run.batches.plan.padding(steps).share
     name = f"preset {choice.preset}" if choice.preset else "settings"
     yield f"{name}, because {choice.reason}" if choice.preset and choice.reason != "you named it" else name
-    yield (
-        f"{parameter_count(model):,} parameters: {model.encoder_depth}+{model.decoder_depth} layers, width "
-        f"{model.d_model}, {model.heads} heads, {model.vocabulary_size:,} pieces"
-    )
+    yield (f"{parameter_count(model):,} parameters: {model.in_words}, {model.vocabulary_size:,} pieces")
     valid = len(run.prepared.valid) if run.prepared.valid is not None else 0
     yield (
         f"{len(run.prepared.train):,} pairs to train on, {valid:,} to validate; {len(steps):,} steps an epoch of at "

@@ -22,18 +22,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transduce.architectures import parameter_count, stated
 from transduce.compute import Compute, settle
 from transduce.data.candidates import CandidateStore
 from transduce.data.preparation import Prepared
 from transduce.data.token_store import TokenStore
 from transduce.errors import ModelError
 from transduce.files import disk_faults_explained, locked, make_folder, sweep
-from transduce.model.cost import parameter_count
-from transduce.model.transformer import Transformer
 from transduce.model_directory import load_model, read_description
+from transduce.networks.network import Network
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.diversification import TEACHERS, Direction, Diversification, teacher
-from transduce.pipeline.first_weights import new_network
+from transduce.pipeline.first_weights import first_network
 from transduce.pipeline.making import Made, Maker
 from transduce.pipeline.planning import Choice, alters_the_trajectory, keep_experiment
 from transduce.pipeline.preparing import prepared_on_every_rank
@@ -89,7 +89,7 @@ class Run:
         self.experiment = self.experiment.model_copy(
             update={"model": self.experiment.model.model_copy(update={"vocabulary_size": size})}
         )
-        self.network = new_network(self.experiment, output)
+        self.network = first_network(self.experiment, output)
         if beginning is not None:
             self._take_over(beginning.weights)
         self.network.to(self.compute.device)
@@ -137,12 +137,11 @@ class Run:
         return self._finish(outcome)
 
     def _batches(self, store: TokenStore, candidates: CandidateStore | None = None) -> TrainingBatches:
-        model = self.experiment.model
         return TrainingBatches(
             store,
             self.experiment.training,
             segmenter=self.prepared.tokenizer,
-            max_length=model.learned_positions if model.positions == "learned" else None,
+            max_length=self.network.longest_sentence,
             candidates=candidates,
         )
 
@@ -243,7 +242,7 @@ class Run:
         )
 
     def _identity(self) -> dict[str, Any]:
-        settings = self.experiment.model_dump(mode="json", include={"model", "data"})
+        settings = {"model": stated(self.experiment.model), "data": self.experiment.data.model_dump(mode="json")}
         named = {f"{section}.{key}": value for section, keys in settings.items() for key, value in keys.items()}
         identity = {key: value for key, value in named.items() if alters_the_trajectory(key)}
         return {**identity, "data.fingerprint": corpus_fingerprint(self.prepared.report)}
@@ -368,7 +367,7 @@ def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[
             yield Run(choice, output, progress=progress if world.is_main else Silent(), world=world)
 
 
-def _parameters(network: Transformer) -> dict[str, Tensor]:
+def _parameters(network: Network) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in network.named_parameters()}
 
 

@@ -16,7 +16,7 @@ from transduce.data.token_store import TokenStore
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
 from transduce.decoding.stepwise import TransformerStepper
-from transduce.model.transformer import Transformer
+from transduce.networks.network import Network
 from transduce.progress import Progress
 from transduce.text.placeholders import protect, restore
 from transduce.text.tokenizer import EOS, Tokenizer
@@ -36,7 +36,7 @@ class Validator:
 
     def __init__(
         self,
-        model: Transformer,
+        model: Network,
         store: TokenStore,
         tokenizer: Tokenizer,
         *,

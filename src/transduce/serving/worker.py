@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from transduce.architectures import parameter_count
 from transduce.errors import ConfigError, TransduceError
-from transduce.model.cost import parameter_count
 from transduce.model_directory import find_model
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame

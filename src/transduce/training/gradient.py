@@ -1,7 +1,7 @@
 """How a micro-batch's gradient is computed: derived by torch, or written out.
 
     device    network                                           gradient        measured (docs/decisions/0007)
-    CPU       what `backpropagation.supports`                   written out     about 1.1 times as fast as derived
+    CPU       what `backpropagation.handwritten` offers             written out     about 1.1 times as fast as derived
     CPU       the rest (additive scores, GELU, d_k ≠ d_v)       derived
     GPU       all                                               derived, with torch's fused kernels
 
@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from transduce.backpropagation import HandwrittenNetwork, supports
+from transduce.backpropagation import HandwrittenNetwork, handwritten
 from transduce.backpropagation.dropout import KeyedDropout
 from transduce.backpropagation.pullback import kept_bytes
 from transduce.data.batch import Batch
-from transduce.model.transformer import Transformer
+from transduce.networks.network import Network
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.chunked_loss import LogitsSpace
 from transduce.training.config import TrainingConfig
@@ -40,15 +40,16 @@ class Gradient(Protocol):
         """Run a batch and return the bytes that its backward pass had to keep, weights not counted."""
 
 
-def gradient_of(model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic) -> Gradient:
+def gradient_of(model: Network, config: TrainingConfig, *, arithmetic: Arithmetic) -> Gradient:
     """Return the fastest way to this model's gradient: a question of what it is, never of a stopwatch."""
-    if supports(model.config, device=arithmetic.device):
-        return WrittenOutGradient(model, config, arithmetic=arithmetic)
+    network = handwritten(model, dtype=arithmetic.product_dtype or model.output.matrix_VD.dtype)
+    if network is not None:
+        return WrittenOutGradient(network, config, arithmetic=arithmetic)
     return DerivedGradient(model, config, arithmetic=arithmetic)
 
 
 class _Common:
-    def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
+    def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
         self.model, self.arithmetic, self.r_drop = model, arithmetic, config.r_drop
         self.passes = 2 if config.r_drop else 1
         self.smoothing = Smoothing.of(
@@ -71,7 +72,7 @@ class DerivedGradient(_Common):
             hiddens_BTD: list[Tensor] = [self.model(batch.source_BS, batch.target_BT) for _ in range(self.passes)]
         loss = token_loss(
             hiddens_BTD,
-            self.model.output_matrix_VD,
+            self.model.output.matrix_VD,
             batch.target_BT,
             smoothing=self.smoothing,
             r_drop=self.r_drop,
@@ -87,7 +88,7 @@ class DerivedGradient(_Common):
         hidden_ND = hidden_BTD[batch.target_BT != 0]
         loss, gradient_ND = risk_loss_and_gradient(
             hidden_ND.detach(),
-            self.model.output_matrix_VD,
+            self.model.output.matrix_VD,
             batch,
             smoothing=self.smoothing,
             product_dtype=self.arithmetic.product_dtype,
@@ -114,10 +115,9 @@ class DerivedGradient(_Common):
 class WrittenOutGradient(_Common):
     """The gradient of `backpropagation/`."""
 
-    def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
-        super().__init__(model, config, arithmetic=arithmetic)
-        self.dtype = arithmetic.product_dtype or model.output_matrix_VD.dtype
-        self.network = HandwrittenNetwork(model, dtype=self.dtype)
+    def __init__(self, network: HandwrittenNetwork, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
+        super().__init__(network.model, config, arithmetic=arithmetic)
+        self.network, self.dtype = network, network.dtype
         self.space = LogitsSpace()
 
     def refresh(self) -> None:
@@ -133,7 +133,7 @@ class WrittenOutGradient(_Common):
         passes = [self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout) for _ in range(self.passes)]
         loss, gradients_ND = token_loss_and_gradient(
             [each.padded_ND for each in passes],
-            self.model.output_matrix_VD,
+            self.model.output.matrix_VD,
             batch.target_BT[batch.target_BT != 0],
             smoothing=self.smoothing,
             r_drop=self.r_drop,
@@ -149,7 +149,7 @@ class WrittenOutGradient(_Common):
         forward = self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout)
         loss, gradient_ND = risk_loss_and_gradient(
             forward.padded_ND,
-            self.model.output_matrix_VD,
+            self.model.output.matrix_VD,
             batch,
             smoothing=self.smoothing,
             product_dtype=self.dtype,

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from transduce.networks.network import MatrixView
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.flat_parameters import FlatParameters
@@ -31,28 +32,29 @@ _SAFELY_SMALL = 1e-7
 
 
 class Muon(Adam):
-    """Muon for matrices, by name, and Adam for all other parameters."""
+    """Muon for some parameters, seen as matrices, and Adam for all other parameters."""
 
     def __init__(
         self,
         parameters: FlatParameters,
         config: TrainingConfig,
         *,
-        matrices: Sequence[str],
+        matrices: Sequence[MatrixView],
         product_dtype: torch.dtype | None = None,
         world: World | None = None,
     ) -> None:
         """Take products in `product_dtype`, or that of the parameters, and a share of them where there are ranks."""
-        others = {name for name, _ in parameters.named_parts(parameters.values)} - set(matrices)
+        others = {name for name, _ in parameters.named_parts(parameters.values)} - {matrix.name for matrix in matrices}
         super().__init__(parameters, config, only=others)
         self._product_dtype, self._world = product_dtype or parameters.values.dtype, world or World()
         values, gradients, means = (
             dict(parameters.named_parts(vector)) for vector in (parameters.values, parameters.gradients, self.mean)
         )
         self._of_shape: dict[torch.Size, list[tuple[Tensor, Tensor, Tensor]]] = {}
-        for name in matrices:
-            parts = (values[name], gradients[name], means[name])
-            self._of_shape.setdefault(values[name].shape, []).append(parts)
+        for matrix in matrices:
+            vectors = (part[matrix.name].view(matrix.shape) for part in (values, gradients, means))
+            for value, gradient, mean in zip(*vectors, strict=True):
+                self._of_shape.setdefault(value.shape, []).append((value, gradient, mean))
 
     def step(self, *, rate: float) -> None:
         """Apply the gradients at this learning rate."""

@@ -15,11 +15,10 @@ from functools import reduce
 from typing import NamedTuple
 
 import torch
-from torch import nn
 
 from transduce.data.batch import Batch
 from transduce.errors import TrainingError
-from transduce.model.transformer import Transformer
+from transduce.networks.network import Network
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
@@ -64,7 +63,7 @@ class StepReport:
 class Stepper:
     """Takes steps: owns the flat weights, the optimizer and the loss."""
 
-    def __init__(self, model: Transformer, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
+    def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
         self.model, self.config, self.arithmetic, self.world = model, config, arithmetic, world
         self.parameters = FlatParameters(model, tail=len(StepCounts._fields))
         self.optimizer = optimizer_of(
@@ -112,7 +111,7 @@ class Stepper:
 
 
 def optimizer_of(
-    model: Transformer,
+    model: Network,
     parameters: FlatParameters,
     config: TrainingConfig,
     *,
@@ -122,9 +121,7 @@ def optimizer_of(
     """Return what moves this model's parameters; what products it takes are in the dtype given, shared among ranks."""
     if config.optimizer == "adam":
         return Adam(parameters, config)
-    linear = [name for name, module in model.named_modules() if ".layers." in name and isinstance(module, nn.Linear)]
-    matrices = [f"{name}.weight" for name in linear]
-    return Muon(parameters, config, matrices=matrices, product_dtype=product_dtype, world=world)
+    return Muon(parameters, config, matrices=tuple(model.matrices()), product_dtype=product_dtype, world=world)
 
 
 def _counts(batch: Batch, loss: Loss) -> StepCounts:

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from transduce.compute import Compute
 from transduce.errors import ConfigError
-from transduce.model.transformer import Transformer
+from transduce.networks.network import Network
 from transduce.progress import Progress, Silent, Stage
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.batches import TrainingBatches
@@ -80,7 +80,7 @@ class Trainer:
     """Trains a model in a run directory, from where the run stands to its budget."""
 
     def __init__(
-        self, model: Transformer, batches: TrainingBatches, config: TrainingConfig, *, surroundings: Surroundings
+        self, model: Network, batches: TrainingBatches, config: TrainingConfig, *, surroundings: Surroundings
     ) -> None:
         if surroundings.validate is None and not config.has_budget:
             raise ConfigError(

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from transduce.data.batch import collate
 from transduce.data.batching import BatchPlan
 from transduce.data.token_store import TokenStore
-from transduce.model.transformer import Transformer
+from transduce.networks.network import Network
 from transduce.progress import Progress, Silent
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.distributed import World
@@ -56,7 +56,7 @@ Validate = Callable[[], Validation]
 
 
 def measure_loss(
-    model: Transformer,
+    model: Network,
     store: TokenStore,
     *,
     tokens_at_once: int,
@@ -81,7 +81,7 @@ def measure_loss(
                 hidden_BTD = model(batch.source_BS, batch.target_BT)
             loss = token_loss(
                 [hidden_BTD],
-                model.output_matrix_VD,
+                model.output.matrix_VD,
                 batch.target_BT,
                 smoothing=unsmoothed,
                 product_dtype=arithmetic.product_dtype,

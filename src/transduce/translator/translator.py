@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
 from pydantic import ValidationError
@@ -28,8 +28,8 @@ from transduce.inspection.pair import forced_pair, found_pair
 from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.recording import Stack
 from transduce.inspection.report import AttentionReport, inspect
-from transduce.model.transformer import Transformer
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
+from transduce.networks.network import Network
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.text.tokenizer import EOS
@@ -37,6 +37,9 @@ from transduce.translator.enforcement import refuse_drawn_terms, search_with_ter
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
+
+if TYPE_CHECKING:
+    from transduce.model.transformer import Transformer
 
 WantedPrecision = Precision | Literal["auto"]
 _LONGEST_UNLESS_KNOWN = 256
@@ -96,10 +99,10 @@ class Translator:
         return self.models[0].description.languages
 
     @cached_property
-    def networks(self) -> list[Transformer]:
+    def networks(self) -> list[Network]:
         """The networks themselves, for likelihoods and for looking inside: in bf16 if that translates, else float32."""
         dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
-        return [weights().transformer().to(dtype) for weights in self._weights]
+        return [weights().network().to(dtype) for weights in self._weights]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -210,7 +213,7 @@ class Translator:
             self._refuse_to_inspect(source.ids, longest=self.longest_sentence)
             self._refuse_to_inspect(shown.ids, longest=self.longest_sentence + config.extra_length)
         return inspect(
-            self._weights[0]().transformer(),
+            cast("Transformer", self._weights[0]().network()),
             self.tokenizer,
             replace(source, language=self.languages.source),
             replace(shown, language=self.languages.target),
@@ -227,7 +230,7 @@ class Translator:
         self, *, source: Sequence[int], target: Sequence[int], stack: Stack, layer: int, head: int
     ) -> HeadNumbers:
         """Return q, k and v of one head for the token ids of a report: what `numbers=True` gives for all of them."""
-        return head_numbers(self._weights[0]().transformer(), source, target, stack, layer, head)
+        return head_numbers(cast("Transformer", self._weights[0]().network()), source, target, stack, layer, head)
 
     def _search(
         self, sentences: Sequence[Sentence], config: DecodingConfig, *, glossary: Glossary

@@ -1,0 +1,87 @@
+"""The kinds of network that an experiment may name: one dictionary from tag to config and class.
+
+A new network adds its line to `NETWORKS` and to `AnyConfig`; no other room knows the kinds.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import torch
+from pydantic import BeforeValidator
+
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.networks import cost
+from transduce.networks.network import Network, NetworkConfig
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+
+NETWORKS: Mapping[str, tuple[type[NetworkConfig], type[Network]]] = {
+    "transformer": (ModelConfig, Transformer),
+}
+
+FORMAT_1_KEYS = frozenset(
+    {
+        *("vocabulary_size", "layers", "encoder_layers", "decoder_layers", "d_model", "d_ff", "heads", "d_k", "d_v"),
+        *("dropout", "norm", "positions", "learned_positions", "scores", "attention_bias", "attention_dropout"),
+        *("feed_forward_dropout", "activation", "tied"),
+    }
+)
+"""The Transformer's keys in the first format of model directories."""
+
+_AUTHORS_VOCABULARY, _AUTHORS_TARGET_SPACES = 40_960, 32
+
+
+def _with_default_kind(value: object) -> object:
+    return {"kind": "transformer", **value} if isinstance(value, Mapping) else value
+
+
+AnyConfig = Annotated[ModelConfig, BeforeValidator(_with_default_kind)]
+"""The sizes of a network of any kind, told apart by `kind`, which is `transformer` unless given."""
+
+
+def new_network(config: NetworkConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> Network:
+    """Return a network of these sizes with newly drawn weights."""
+    network: Network = _network_class(config)(config, tokens)
+    return network
+
+
+def empty_network(config: NetworkConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> Network:
+    """Return a network whose parameters have shapes but take no memory."""
+    with torch.device("meta"):
+        return new_network(config, tokens)
+
+
+def stated(config: NetworkConfig) -> dict[str, Any]:
+    """Return the keys that say what this network is, as JSON values.
+
+    Keys of the Transformer that came after format 1 are left out at their defaults, so that what older versions wrote
+    says the same and what older versions can read stays readable.
+    """
+    keys = config.model_dump(mode="json")
+    if not isinstance(config, ModelConfig):
+        return keys
+    defaults = ModelConfig().model_dump(mode="json")
+    return {key: value for key, value in keys.items() if key in FORMAT_1_KEYS or value != defaults[key]}
+
+
+def parameters_by_part(config: NetworkConfig) -> dict[str, int]:
+    """Return how many parameters each part of a network of these sizes has."""
+    return cost.parameters_by_part(empty_network(config))
+
+
+def parameter_count(config: NetworkConfig) -> int:
+    """Return how many parameters a network of these sizes has; a tied matrix counts once."""
+    return cost.parameter_count(empty_network(config))
+
+
+def authors_parameter_count(config: ModelConfig) -> int:
+    """Return the count that Table 3 prints: that of the authors' first code.
+
+    It rounded the vocabulary up, had biases in attention, and a table of 32 target-space vectors added to every input.
+    """
+    as_coded = config.model_copy(update={"vocabulary_size": _AUTHORS_VOCABULARY, "attention_bias": True})
+    return parameter_count(as_coded) + _AUTHORS_TARGET_SPACES * config.d_model
+
+
+def _network_class(config: NetworkConfig) -> Any:  # noqa: ANN401 - each takes its own config
+    return next(network for own, network in NETWORKS.values() if type(config) is own)

@@ -1,0 +1,41 @@
+"""The attention weights that a network computes for one pair of sentences, by kind of attention."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+Axis = Literal["source", "target", "read", "source+read"]
+"""What the positions of an axis are.
+
+`source`: the source tokens. `target`: the target tokens, each standing for the position that predicts it. `read`: what
+the decoder has read at those positions, the start token and then every target token but the last. `source+read`: both,
+one after the other.
+"""
+
+Scores = Literal["scaled", "unscaled", "additive"]
+
+
+@dataclass(frozen=True)
+class Projections:
+    """Queries, keys and values of every layer and head, and how a query and a key make a score."""
+
+    query_LHQE: Tensor
+    key_LHKE: Tensor
+    value_LHKG: Tensor
+    scores: Scores
+    scale: float
+    """What a dot product is multiplied by; 1 where scores are additive."""
+    additive_LHE: Tensor | None = None
+    """v of v · tanh(q + k), where scores are additive."""
+
+
+@dataclass(frozen=True)
+class AttentionBlock:
+    """How much each query takes from each key, in every layer and head of one kind of attention."""
+
+    queries: Axis
+    keys: Axis
+    weights_LHQK: Tensor
+    projections: Projections | None = None
+    """None where the network has no queries, keys and values to show."""

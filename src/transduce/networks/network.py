@@ -1,0 +1,114 @@
+"""The network as every floor above sees it: training, search, inspection and model directories ask for this alone.
+
+A network computes p(y_t | x, y_<t) as softmax(output layer(hidden vector at t)). It offers the hidden vectors of a
+whole pair at once, for training, and of one position at a time over a state of its own, for search.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+from pydantic import BaseModel, Field, PositiveInt
+from torch import Tensor, nn
+
+from transduce.networks.attention_block import AttentionBlock
+from transduce.networks.cost import Cost
+from transduce.networks.output import Output
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+
+Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class NetworkConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """The sizes that every network has; each kind of network adds its own, and a `kind` that names it."""
+
+    vocabulary_size: Annotated[int, Field(ge=5)] = 37_000
+    """Rows of the embedding; the tokenizer is learned at this size, or less for a small corpus. [pieces] (5.1)"""
+    d_model: PositiveInt = 512
+    """Width of the embeddings and of every layer's output. (3.1)"""
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """How many layers the network has in all; each has at least one parameter."""
+
+    @property
+    @abstractmethod
+    def in_words(self) -> str:
+        """The sizes in a few words, such as "6+6 layers, width 512, 8 heads"."""
+
+
+@dataclass(frozen=True)
+class MatrixView:
+    """A parameter as the matrices it holds, for an optimizer that moves matrices: (blocks, rows, columns).
+
+    A linear map is one block. The gates of a recurrent cell that lie in one parameter are a block each.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+
+
+class Network(nn.Module):
+    """A network that predicts target tokens from a source and the target tokens before them."""
+
+    def __init__(self, config: NetworkConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> None:
+        super().__init__()
+        self.config, self.tokens = config, tokens
+
+    @property
+    @abstractmethod
+    def output(self) -> Output:
+        """The layer that turns hidden vectors into logits."""
+
+    @abstractmethod
+    def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
+        """Return the hidden vector at each label of `target_BT`, shape (B, T, D): what predicts that label."""
+
+    @abstractmethod
+    def start(self, source_BS: Tensor) -> Any:  # noqa: ANN401 - each network has a state of its own
+        """Return the decoding state of a padded batch of sources before any target token, with one beam each."""
+
+    @abstractmethod
+    def advance(self, state: Any, tokens_BW: Tensor) -> Tensor:  # noqa: ANN401
+        """Feed each beam its newest token; return the hidden vector that predicts the next, shape (B, W, D)."""
+
+    @abstractmethod
+    def select(self, state: Any, sentences_B: Tensor, beams_BW: Tensor) -> Any:  # noqa: ANN401
+        """Return the state of the named sentences and, for each, the named ones of its beams (see `Stepwise`)."""
+
+    @abstractmethod
+    def cost(self, source_length: int, target_length: int) -> Cost:
+        """Return what a forward pass over a pair of these lengths costs."""
+
+    @abstractmethod
+    def part_of(self, parameter: str) -> str:
+        """Return the part of the network that a parameter belongs to, in words."""
+
+    @property
+    def longest_sentence(self) -> int | None:
+        """The most tokens that a sentence of either side may have, or None if nothing bounds them."""
+        return None
+
+    def longest_target(self, source_length: int) -> int | None:
+        """Return the most tokens that can be predicted for a source of this length, or None if nothing bounds them."""
+        return self.longest_sentence
+
+    def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
+        """Return the attention of one pair by kind, empty for a network that does not attend.
+
+        `target` are the labels, their end token included.
+        """
+        return {}
+
+    def matrices(self) -> Iterable[MatrixView]:
+        """Return the parameters that Muon moves as matrices; Adam moves the others."""
+        return ()
+
+
+def offset_by_one(target_BT: Tensor, *, start: int) -> Tensor:
+    """Return the decoder's inputs for labels `target_BT`: the start token, then every label but the last."""
+    start_B1 = target_BT.new_full((target_BT.size(0), 1), start)
+    return torch.cat([start_B1, target_BT[:, :-1]], dim=1)
