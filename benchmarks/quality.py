@@ -62,7 +62,7 @@ def train(recipe: Path, output: Path, *, data: Path, seed: int, ranks: int, more
 
 def minutes_of(run: Path) -> float:
     """Return how long the run took, over all its starts: all its trainings, and what was translated for them."""
-    logs = [run / "metrics.jsonl", *run.glob("teachers/*/metrics.jsonl"), *run.glob("risk/*/metrics.jsonl")]
+    logs = [run / "metrics.jsonl", *run.glob("teachers/*/metrics.jsonl")]
     ends = [json.loads(log.read_text(encoding="utf-8").splitlines()[-1]) for log in logs]
     written = [json.loads(file.read_text(encoding="utf-8")) for file in run.rglob("written/*.json")]
     return sum(float(part["seconds"]) for part in (*ends, *written)) / 60

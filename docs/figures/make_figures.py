@@ -271,7 +271,9 @@ ATTENTION, NORM, FEED_FORWARD, EMBEDDING, POSITIONS, OUTPUT = (
 def part(drawing: Drawing, place: Point, title: str, file: str, fill: str) -> None:
     """Draw a box that names its file and leads to it."""
     x, y = place
-    drawing.elements.append(f'<a href="../../src/transduce/model/{file}">')
+    drawing.elements.append(
+        f'<a href="../../src/transduce/{"networks" if file == "log_probabilities.py" else "model"}/{file}">'
+    )
     drawing.box((x, y), (BOX_WIDTH, BOX_HEIGHT), fill=fill, line="#8a949e", corner=7)
     drawing.text((x + BOX_WIDTH / 2, y + 18), title, size=14)
     drawing.text((x + BOX_WIDTH / 2, y + 34), file, size=11, fill=FAINT, style='font-family="monospace"')

@@ -28,6 +28,12 @@ from transduce.errors import ConfigError
 from transduce.model.config import ModelConfig
 from transduce.training.config import TrainingConfig
 
+REMOVED = {
+    f"training.{key}": "minimum risk training was removed. Delete the line to train without it"
+    for key in ("risk_steps", "risk_peak", "risk_candidates")
+}
+"""Keys of earlier versions, and what became of them."""
+
 
 class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
     """Everything that decides what a run does."""
@@ -205,6 +211,8 @@ def _parse_override(override: str) -> dict[str, Any]:
 
 def _describe_fault(detail: ErrorDetails) -> str:
     key = ".".join(str(part) for part in detail["loc"])
+    if key in REMOVED:
+        return f"{key}: {REMOVED[key]}."
     if detail["type"] == "extra_forbidden":
         return f"{key}: unknown{nearest_key(key)}. `transduce settings` lists every key."
     message = detail["msg"].removeprefix("Value error, ")

@@ -67,12 +67,6 @@ def teachers(job: Job) -> dict[str, Any]:
     return Campaign(job.folder, seed=job.seed, told=job.told, settings=settings).forked(job.count).figures()
 
 
-def risk(job: Job) -> dict[str, Any]:
-    """The same with minimum risk training, which comes last."""
-    settings = {"training.risk_steps": 4, "training.risk_candidates": 3}
-    return Campaign(job.folder, seed=job.seed, told=job.told, settings=settings).forked(job.count).figures()
-
-
 def _calls(job: Job, scene: int) -> dict[str, Any]:
     def chosen(strikes: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
         return strikes if job.count >= len(strikes) else random.Random(job.seed).sample(strikes, job.count)
@@ -122,7 +116,6 @@ def ranks(job: Job) -> dict[str, Any]:
 PARTS: dict[str, tuple[Callable[[Job], dict[str, Any]], int]] = {
     "forked": (forked, 1_000),
     "teachers": (teachers, 200),
-    "risk": (risk, 200),
     "command-line": (command_line, 200),
     "calls-of-a-save": (calls_of_a_save, 10_000),
     "calls-of-a-run": (calls_of_a_run, 10_000),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from transduce.pipeline import diversification, making, preparing, refinement, writing
+from transduce.pipeline import diversification, making, preparing, writing
 from transduce.pipeline import run as pipeline
 from transduce.pipeline.validation import Validator
 from transduce.training.checkpoint import Checkpoints
@@ -21,8 +21,6 @@ from transduce.training.checkpoint import Checkpoints
 PHASES = ("starting", "preparing", "training", "validating", "saving", "pruning", "averaging", "writing the model")
 PHASES_OF = {
     "training.teacher_steps": ("translating", "collecting translations"),
-    "training.risk_steps": ("translating", "judging candidates"),
-    "training.risk_candidates": (),
 }
 """Those that a run has more with a setting."""
 _ALL = tuple(dict.fromkeys([*PHASES, *(phase for phases in PHASES_OF.values() for phase in phases)]))
@@ -36,7 +34,6 @@ _PLACES: tuple[tuple[Any, str, str], ...] = (
     (Checkpoints, "prune", "pruning"),
     (writing.Writing, "outputs", "translating"),
     (diversification.Diversification, "_build", "collecting translations"),
-    (refinement.Judging, "_build", "judging candidates"),
 )
 
 

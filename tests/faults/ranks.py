@@ -325,12 +325,6 @@ def teachers_on_separate_disks(folder: Path) -> dict[str, Any]:
     return {**found, "same corpus": _is_the_same(folder, "teachers/corpus")}
 
 
-def risk_on_separate_disks(folder: Path) -> dict[str, Any]:
-    """The same with minimum risk training, for which the first machine's model writes."""
-    found = separate_disks(folder, settings={"training.risk_steps": 4, "training.risk_candidates": 3})
-    return {**found, "same candidates": _is_the_same(folder, "risk/*/candidates")}
-
-
 def _is_the_same(folder: Path, name: str) -> bool:
     """Return whether a folder of the run holds the same bytes on both machines."""
     places = [next((folder / "separate" / f"machine-{rank}" / "run").glob(name)) for rank in range(2)]
@@ -349,7 +343,6 @@ SCENES = {
         attempts_on_one_store,
         separate_disks,
         teachers_on_separate_disks,
-        risk_on_separate_disks,
     )
 }
 

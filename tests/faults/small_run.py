@@ -125,9 +125,6 @@ def fingerprint(run: Path) -> dict[str, str]:
         *sorted((run / "checkpoints").glob("step-????????/*.safetensors")),
         *sorted((run / "teachers").glob("*/model/weights.safetensors")),
         *sorted((run / "teachers").glob("corpus/*.values")),
-        *sorted((run / "risk").glob("*/*/weights.safetensors")),
-        *sorted((run / "risk").glob("*/candidates/*.values")),
-        *sorted((run / "risk").glob("*/checkpoints/step-????????/*.safetensors")),
     ]
     return {str(file.relative_to(run)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 

@@ -95,11 +95,3 @@ def test_teachers_of_machines_that_share_no_disk(tmp_path: Path) -> None:
     assert found["difference"] == []
     assert found["on the second machine"] == ["data", "teachers"]
     assert found["same corpus"]
-
-
-def test_risk_on_machines_that_share_no_disk(tmp_path: Path) -> None:
-    found = scene("risk_on_separate_disks", tmp_path)
-    assert found["codes"] == [[0, 0], [0, 0]], found["said"]
-    assert found["difference"] == []
-    assert found["on the second machine"] == ["data", "risk"]
-    assert found["same candidates"]

@@ -241,11 +241,10 @@ def experiment(**training: object) -> ExperimentConfig:
 
 
 def test_a_teacher_is_the_same_experiment_with_its_own_steps_and_seed() -> None:
-    whole = experiment(time="2h", epochs=9, risk_steps=300)
+    whole = experiment(time="2h", epochs=9)
     forward, backward = (teacher(whole, direction) for direction in DIRECTIONS)
     assert forward.training.step_budget == backward.training.step_budget == 700
     assert (forward.training.time, forward.training.epochs, forward.training.teacher_steps) == (None, None, None)
-    assert forward.training.risk_steps is None
     assert len({3, forward.training.seed, backward.training.seed}) == 3
     assert (forward.data.source_language, forward.data.target_language) == ("en", "de")
     assert (backward.data.source_language, backward.data.target_language) == ("de", "en")

@@ -132,6 +132,20 @@ def test_budgets_may_change_and_what_alters_the_weights_may_not(tmp_path: Path) 
     assert "--start-from" in message
 
 
+def test_a_run_of_a_version_with_minimum_risk_training_goes_on_unless_it_used_it(tmp_path: Path) -> None:
+    run, choice = begun(tmp_path)
+    file = run / "experiment.toml"
+    text = file.read_text(encoding="utf-8")
+    defaults = "risk_peak = 0.0005\nrisk_candidates = 8\n"
+    file.write_text(text.replace("[training]\n", f"[training]\n{defaults}"), encoding="utf-8")
+    assert read_kept_experiment(run) == choice.experiment
+    assert choose_experiment(Request(), run, progress=Silent()).experiment == choice.experiment
+    file.write_text(text.replace("[training]\n", f"[training]\nrisk_steps = 300\n{defaults}"), encoding="utf-8")
+    for command in (lambda: read_kept_experiment(run), lambda: choose_experiment(Request(), run, progress=Silent())):
+        with pytest.raises(ConfigError, match=r"training\.risk_steps: minimum risk training was removed\. Delete"):
+            command()
+
+
 def prepared(run: Path, choice: Choice) -> Path:
     prepare(choice.experiment.data, run / "data", vocabulary_size=300)
     return Path(choice.experiment.data.train[0])

@@ -3,9 +3,6 @@
     source_BS   x_1 … x_n EOS PAD …
     target_BT   y_1 … y_m EOS PAD …     the labels; the model shifts them right itself
 
-For minimum risk training (`training/risk.py`) the pairs are followed by candidates: every source again, with each of
-the outputs that stand beside its target.
-
 With BPE-dropout (Provilkov et al., 2020; not in the paper) the text of every pair is segmented anew, differently in
 each epoch. The pieces of sentence n in epoch e depend on (seed, e, n) alone.
 """
@@ -20,26 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from transduce.data.batching import Sentences
-from transduce.data.candidates import CandidateStore
 from transduce.data.token_store import TokenStore
 from transduce.text.tokenizer import EOS, PAD, Tokenizer
 
 Ids = Sequence[int] | NDArray[Any]
 """The token ids of one side of a pair."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What is known of the last U rows of a batch, which are candidates."""
-
-    pair_U: Tensor
-    """Which of the rows before them has the same source, int64."""
-    reward_U: Tensor
-    """How near each comes to that row's target, from 0 to 1, float32."""
-
-    def to(self, device: torch.device) -> "Judged":
-        """Return the same on a device."""
-        return Judged(self.pair_U.to(device, non_blocking=True), self.reward_U.to(device, non_blocking=True))
 
 
 @dataclass(frozen=True)
@@ -49,8 +31,6 @@ class Batch:
     source_BS: Tensor
     target_BT: Tensor
     sentences: Sentences
-    judged: Judged | None = None
-    """Given where candidates follow the pairs."""
 
     @property
     def source_tokens(self) -> int:
@@ -68,7 +48,6 @@ class Batch:
             self.source_BS.to(device, non_blocking=True),
             self.target_BT.to(device, non_blocking=True),
             self.sentences,
-            None if self.judged is None else self.judged.to(device),
         )
 
 
@@ -98,22 +77,6 @@ def collate(store: TokenStore, sentences: Sentences, *, resegmentation: Resegmen
         sources.append(source)
         targets.append(target)
     return Batch(pad_rows(sources), pad_rows(targets), sentences)
-
-
-def collate_judged(store: TokenStore, candidates: CandidateStore, sentences: Sentences) -> Batch:
-    """Return the batch of these sentences of the store, and then of what stands beside their targets."""
-    sources: list[Ids] = [store.source(sentence) for sentence in sentences.tolist()]
-    targets: list[Ids] = [store.target(sentence) for sentence in sentences.tolist()]
-    pairs: list[int] = []
-    rewards: list[float] = []
-    for pair, sentence in enumerate(sentences.tolist()):
-        for ids, reward in candidates.of(sentence):
-            sources.append(sources[pair])
-            targets.append(ids)
-            pairs.append(pair)
-            rewards.append(reward)
-    judged = Judged(torch.tensor(pairs, dtype=torch.int64), torch.tensor(rewards, dtype=torch.float32))
-    return Batch(pad_rows(sources), pad_rows(targets), sentences, judged)
 
 
 def pad_rows(rows: Sequence[Ids]) -> Tensor:

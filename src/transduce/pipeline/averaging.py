@@ -5,7 +5,6 @@ from pathlib import Path
 from transduce.errors import RunError
 from transduce.files import locked
 from transduce.model_directory import load_model, save_model
-from transduce.pipeline.refinement import RISK
 from transduce.pipeline.run import LOCK
 from transduce.training.averaging import average_last
 
@@ -14,11 +13,6 @@ def average_run(run: Path, *, last: int) -> tuple[int, ...]:
     """Average the newest `last` checkpoints of a run into its model, and return their steps."""
     if not (run / "model").is_dir():
         raise RunError(f"{run} has no model yet: it gets one at its first validation. Train on, then average.")
-    if parts := sorted((run / RISK).glob("*/model")):
-        raise RunError(
-            f"{run} has gone on by minimum risk training, and its model is no average of these checkpoints. Average "
-            f"that part instead, and translate with it: transduce average {parts[-1].parent}"
-        )
     with locked(run / LOCK, purpose="averaging"):
         model = load_model(run / "model")
         averaged = average_last(run, last=last)

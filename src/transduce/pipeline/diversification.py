@@ -59,7 +59,7 @@ def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentCon
     steps = training.teacher_steps
     assert steps is not None, "this experiment has no teachers"
     changes = {
-        **dict.fromkeys(("teacher_steps", "risk_steps", "steps", "epochs", "time", "decay_steps", "patience")),
+        **dict.fromkeys(("teacher_steps", "steps", "epochs", "time", "decay_steps", "patience")),
         "decay_steps" if training.schedule == "cosine" else "steps": steps,
         "seed": mixed_seed(direction, training.seed) % _LARGEST_SEED,
         "checkpoint_every": max(1, steps // _CHECKPOINTS),

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from transduce.architectures import parameter_count
 from transduce.pipeline.diversification import DIRECTIONS, DIVERSIFIED, TEACHERS
-from transduce.pipeline.refinement import RISK
 from transduce.pipeline.run import Run
 from transduce.training.config import seconds
 
@@ -34,11 +33,6 @@ def announcement(run: Run) -> Iterator[str]:
             f"two teachers come first, {training.teacher_steps:,} steps each, in {run.folder / TEACHERS}; with what "
             f"they write there are about {DIVERSIFIED * len(run.prepared.train):,} pairs to train on"
         )
-    if training.risk_steps is not None:
-        yield (
-            f"minimum risk training comes last, {training.risk_steps:,} steps over {training.risk_candidates} "
-            f"translations of every sentence, in {run.folder / RISK}; the time to write those comes on top"
-        )
     yield _duration_line(run, len(steps))
     yield f"about {disk_bytes(run) / 1e9:.2g} GB of disk for checkpoints in {run.folder}"
     yield (
@@ -50,7 +44,7 @@ def announcement(run: Run) -> Iterator[str]:
 def disk_bytes(run: Run) -> int:
     """Return what checkpoints will take at most: weights and two moments; the kept, the best, one being written."""
     training = run.experiment.training
-    networks = 1 + (len(DIRECTIONS) if training.teacher_steps else 0) + (1 if training.risk_steps else 0)
+    networks = 1 + (len(DIRECTIONS) if training.teacher_steps else 0)
     return networks * (training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
 
 
@@ -75,7 +69,7 @@ def _duration_line(run: Run, steps_in_epoch: int) -> str:
     training = run.experiment.training
     per_step = seconds_per_step(run)
     epoch = per_step * steps_in_epoch * (1 if training.teacher_steps is None else DIVERSIFIED)
-    beside = per_step * (len(DIRECTIONS) * (training.teacher_steps or 0) + (training.risk_steps or 0))
+    beside = per_step * len(DIRECTIONS) * (training.teacher_steps or 0)
     here = f"{run.compute.threads} threads, {run.compute.precision}"
     bounds = [per_step * bound for bound in (training.step_budget,) if bound is not None]
     bounds += [epoch * training.epochs] if training.epochs else []

@@ -17,6 +17,7 @@ from transduce.data.reuse import hold_the_same, is_of, tokenizer_sha256, unchang
 from transduce.data.stages import PreparedRecord
 from transduce.errors import ConfigError, RunError
 from transduce.experiment import (
+    REMOVED,
     ExperimentConfig,
     gather_settings,
     merged,
@@ -155,7 +156,15 @@ def read_kept_experiment(run: Path) -> ExperimentConfig:
     path = run / EXPERIMENT
     if not path.is_file():
         raise RunError(f"{run} is not a run: it has no {EXPERIMENT}. `transduce train --output {run}` makes one.")
-    return validate_experiment(read_toml(path), where=str(path))
+    return validate_experiment(_without_unused(read_toml(path)), where=str(path))
+
+
+def _without_unused(content: dict[str, Any]) -> dict[str, Any]:
+    """Drop the defaults that an earlier version wrote for minimum risk training into runs that did not use it."""
+    training = content.get("training")
+    if not isinstance(training, dict) or "risk_steps" in training:
+        return content
+    return {**content, "training": {key: value for key, value in training.items() if f"training.{key}" not in REMOVED}}
 
 
 def differences(old: ExperimentConfig, new: ExperimentConfig) -> dict[str, tuple[object, object]]:
@@ -190,7 +199,7 @@ def _asked(content: dict[str, Any], section: str, key: str) -> Any:  # noqa: ANN
 
 
 def _go_on(asked: dict[str, Any], kept: Path) -> Choice:
-    old = validate_experiment(read_toml(kept), where=str(kept))
+    old = read_kept_experiment(kept.parent)
     start_from = _asked(asked, "training", "start_from")
     if start_from is not None:
         begun_from = _place_as_begun(str(start_from), old.training.start_from)

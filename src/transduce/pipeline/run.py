@@ -5,7 +5,6 @@
       data/            the tokenizer and the token stores
       teachers/        with training.teacher_steps: who translated the corpus, and what it became
       checkpoints/     where training goes on from
-      risk/            with training.risk_steps: what the model wrote, and how it went on from there
       model/           what to translate with: the best so far, in the end the average
 
 Killed at any moment and started again, it ends with the same weights.
@@ -24,12 +23,11 @@ from torch import Tensor
 
 from transduce.architectures import parameter_count, stated
 from transduce.compute import Compute, settle
-from transduce.data.candidates import CandidateStore
 from transduce.data.preparation import Prepared
 from transduce.data.token_store import TokenStore
 from transduce.errors import ModelError
-from transduce.files import disk_faults_explained, locked, make_folder, sweep
-from transduce.model_directory import load_model, read_description
+from transduce.files import disk_faults_explained, locked, sweep
+from transduce.model_directory import read_description
 from transduce.networks.network import Network
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.diversification import TEACHERS, Direction, Diversification, teacher
@@ -37,7 +35,6 @@ from transduce.pipeline.first_weights import first_network
 from transduce.pipeline.making import Made, Maker
 from transduce.pipeline.planning import Choice, alters_the_trajectory, keep_experiment
 from transduce.pipeline.preparing import prepared_on_every_rank
-from transduce.pipeline.refinement import BEFORE, RISK, Beginning, Judging, last_part, part_name
 from transduce.pipeline.report import REPORT, append_samples, validation_line, write_report
 from transduce.pipeline.validation import Validator
 from transduce.progress import Progress, Silent
@@ -77,11 +74,8 @@ class Run:
         progress: Progress,
         world: World,
         prepared: Prepared | None = None,
-        beginning: Beginning | None = None,
     ) -> None:
-        """Open the run; where a beginning is given, it is the part of a run that lowers risk."""
         self.choice, self.folder, self.progress, self.world = choice, output, progress, world
-        self.beginning = beginning
         self.experiment = choice.experiment
         self.compute: Compute = settle_compute(self.experiment.training, output, world=world)
         self.prepared = prepared or prepared_on_every_rank(self.experiment, output, world=world, progress=progress)
@@ -90,8 +84,6 @@ class Run:
             update={"model": self.experiment.model.model_copy(update={"vocabulary_size": size})}
         )
         self.network = first_network(self.experiment, output)
-        if beginning is not None:
-            self._take_over(beginning.weights)
         self.network.to(self.compute.device)
         self.batches = self._batches(self.prepared.train)
         self.validator = self._validator()
@@ -123,12 +115,6 @@ class Run:
                 self.progress.note("stopped among the teachers; what they have learned and written is saved")
                 return self._stopped(Outcome(Ending.STOPPED, Progressed()))
             self._learn_from(corpus)
-        if self.beginning is not None:
-            candidates = self._judging(self.beginning.model).judged()
-            if candidates is None:
-                self.progress.note("stopped while candidates were written; those written are saved")
-                return self._stopped(Outcome(Ending.STOPPED, Progressed()))
-            self._choose_among(candidates)
         if self.world.is_main:
             self._catch_up_with_best()
         outcome = self.trainer.run()
@@ -136,13 +122,12 @@ class Run:
             return self._stopped(outcome)
         return self._finish(outcome)
 
-    def _batches(self, store: TokenStore, candidates: CandidateStore | None = None) -> TrainingBatches:
+    def _batches(self, store: TokenStore) -> TrainingBatches:
         return TrainingBatches(
             store,
             self.experiment.training,
             segmenter=self.prepared.tokenizer,
             max_length=self.network.longest_sentence,
-            candidates=candidates,
         )
 
     def _diversification(self) -> Diversification:
@@ -171,57 +156,6 @@ class Run:
         settle(threads=self.compute.threads, precision=self.compute.precision)  # teachers may have begun with others
         self.batches = self.trainer.batches = self._batches(corpus)
         self.trainer.identity["data.written_by_teachers"] = corpus.notes["written"]
-
-    def _judging(self, model: Path) -> Judging:
-        return Judging(
-            self.prepared,
-            self.folder,
-            model,
-            self.experiment.training.risk_candidates,
-            self.experiment.data.target_language,
-            stop_requested=self.stop_requested,
-            threads=self.compute.threads,
-            world=self.world,
-            progress=self.progress,
-        )
-
-    def _choose_among(self, candidates: CandidateStore) -> None:
-        """Learn from what stands beside the targets, too."""
-        settle(threads=self.compute.threads, precision=self.compute.precision)
-        self.batches = self.trainer.batches = self._batches(self.prepared.train, candidates)
-        self.trainer.identity["data.candidates"] = candidates.notes["written"]
-
-    def _refine(self, made: Made, outcome: Outcome) -> tuple[Made, Outcome]:
-        """Go on from what the run has made by minimum risk training, to what that makes of it."""
-        part = last_part(self.experiment)
-        self._take_over(made.weights)
-        self.world.broadcast_(self.trainer.stepper.parameters.values)  # rank 0 alone has what was made
-        folder = self.folder / RISK / self.world.broadcast_text(part_name(made.weights, part))
-        if self.world.is_main:
-            make_folder(folder)
-            sweep(folder)
-            self._save_model(made, outcome.progress, folder=folder / BEFORE)
-            if not (folder / "model").exists():  # else the run's model is or will be what came of this
-                self._save_model(made, outcome.progress)
-        self.progress.note(f"going on by minimum risk training in {folder}")
-        run = Run(
-            replace(self.choice, experiment=part),
-            folder,
-            progress=self.progress,
-            world=self.world,
-            prepared=self.prepared,
-            beginning=Beginning(folder / BEFORE, _parameters(self.network)),
-        )
-        finished = run.train(stop_requested=self.stop_requested)
-        del run
-        gc.collect()  # a run refers to itself; its network and moments must not wait for the collector
-        progress = outcome.progress.followed_by(finished.outcome.progress)
-        outcome = Outcome(finished.outcome.ending, progress)
-        if outcome.ending is Ending.STOPPED:
-            return made, outcome
-        steps = tuple(progress.step - finished.outcome.progress.step + step for step in finished.averaged)
-        weights = load_model(finished.model).parameters if self.world.is_main else {}
-        return Made(steps, weights, finished.validation), outcome
 
     def _figures(self) -> dict[str, Any]:
         diversified = {} if self.batches.store is self.prepared.train else {_WITH_TEACHERS: len(self.batches.store)}
@@ -284,10 +218,6 @@ class Run:
     def _finish(self, outcome: Outcome) -> Finished:
         """Leave the model that the run ends with."""
         made = self._made(outcome)
-        if self.experiment.training.risk_steps is not None:
-            made, outcome = self._refine(made, outcome)
-            if outcome.ending is Ending.STOPPED:
-                return self._stopped(outcome)
         if self.world.is_main:
             self._save_model(made, outcome.progress)
             self._write_report(f"finished: {outcome.ending.value}", outcome.progress, made.validation)
@@ -320,20 +250,15 @@ class Run:
         """Validate with rank 0's weights, which thereby become the network's."""
         if self.validator is None:
             return None
-        self._take_over(weights)
-        self.world.broadcast_(self.trainer.stepper.parameters.values)
-        return self.validator()
-
-    def _take_over(self, weights: Mapping[str, Tensor]) -> None:
-        """Make these weights the network's on this rank."""
         own = dict(self.network.named_parameters())
         with torch.no_grad():
             for name, tensor in weights.items():
                 own[name].copy_(tensor)
+        self.world.broadcast_(self.trainer.stepper.parameters.values)
+        return self.validator()
 
-    def _save_model(self, made: Made, progress: Progressed, *, folder: Path | None = None) -> None:
-        """Write a model directory, model/ unless another is given."""
-        self.maker.write(made, progress, folder or self.folder / "model", figures=self._figures())
+    def _save_model(self, made: Made, progress: Progressed) -> None:
+        self.maker.write(made, progress, self.folder / "model", figures=self._figures())
 
     def _write_report(self, status: str, progress: Progressed, validation: Validation | None) -> Path:
         facts = [

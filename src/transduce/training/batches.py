@@ -1,16 +1,11 @@
-"""The batches of training: planned by epoch, dealt to ranks and micro-batches, and segmented anew under BPE-dropout.
-
-Where there are candidates, a pair takes as many rows more; what a step may hold is what it would hold without them.
-"""
+"""The batches of training: planned by epoch, dealt to ranks and micro-batches, and segmented anew under BPE-dropout."""
 
 from collections.abc import Iterator
 
-import numpy as np
 import torch
 
-from transduce.data.batch import Batch, Resegmentation, collate, collate_judged
+from transduce.data.batch import Batch, Resegmentation, collate
 from transduce.data.batching import BatchPlan, Sentences
-from transduce.data.candidates import CandidateStore
 from transduce.data.token_store import TokenStore
 from transduce.text.tokenizer import Tokenizer
 from transduce.training.config import TrainingConfig
@@ -30,16 +25,13 @@ class TrainingBatches:
         *,
         segmenter: Tokenizer | None = None,
         max_length: int | None = None,
-        candidates: CandidateStore | None = None,
     ) -> None:
         assert config.bpe_dropout == 0.0 or segmenter is not None, "BPE-dropout needs the tokenizer"
-        assert config.bpe_dropout == 0.0 or candidates is None, "candidates are segmented as they are"
-        self.store, self.config, self.segmenter, self.candidates = store, config, segmenter, candidates
-        self.rows_of_a_pair = 1 if candidates is None else 1 + candidates.most
+        self.store, self.config, self.segmenter = store, config, segmenter
         self.plan = BatchPlan(
             store.source_lengths,
-            store.target_lengths if candidates is None else np.maximum(store.target_lengths, candidates.longest),
-            tokens_per_step=self._of_pairs(config.batch_tokens),
+            store.target_lengths,
+            tokens_per_step=config.batch_tokens,
             seed=config.seed,
         )
         self.max_length = max_length or 2 * int(max(store.source_lengths.max(), store.target_lengths.max()))
@@ -53,32 +45,21 @@ class TrainingBatches:
 
     def deal(self, step: Sentences, *, epoch: int, rank: int, ranks: int) -> Iterator[Batch]:
         """Yield the micro-batches of one rank's share of a step, which may be none."""
-        shares = self.plan.deal(step, rank=rank, ranks=ranks, micro_batch_tokens=self._micro_batch_tokens)
+        shares = self.plan.deal(step, rank=rank, ranks=ranks, micro_batch_tokens=self.config.micro_batch_tokens)
         return (self.batch(share, epoch=epoch) for share in shares)
 
     def batch(self, sentences: Sentences, *, epoch: int) -> Batch:
         """Return these sentences as a batch, segmented as this epoch segments them."""
-        if self.candidates is not None:
-            return collate_judged(self.store, self.candidates, sentences)
         return collate(self.store, sentences, resegmentation=self._resegmentation(epoch))
 
     def largest(self, *, epoch: int, ranks: int) -> Batch:
         """Return the micro-batch of an epoch that needs most memory: of the largest step or of the longest pair."""
         steps = self.steps(epoch)
         longest = int((self.plan.source_lengths + self.plan.target_lengths).argmax())
-        candidates = [self.plan.largest(steps), next(step for step in steps if longest in step)]
-        limit = self._micro_batch_tokens
-        shares = [share for step in candidates for share in self.plan.deal(step, ranks=ranks, micro_batch_tokens=limit)]
+        largest = [self.plan.largest(steps), next(step for step in steps if longest in step)]
+        limit = self.config.micro_batch_tokens
+        shares = [share for step in largest for share in self.plan.deal(step, ranks=ranks, micro_batch_tokens=limit)]
         return self.batch(self.plan.largest(shares), epoch=epoch)
-
-    def _of_pairs(self, tokens: int) -> int:
-        """Return how many tokens of pairs there may be where there may be so many of pairs and candidates."""
-        return max(1, tokens // self.rows_of_a_pair)
-
-    @property
-    def _micro_batch_tokens(self) -> int | None:
-        tokens = self.config.micro_batch_tokens
-        return None if tokens is None else self._of_pairs(tokens)
 
     def _resegmentation(self, epoch: int) -> Resegmentation | None:
         if self.segmenter is None or self.config.bpe_dropout == 0.0:
@@ -89,8 +70,7 @@ class TrainingBatches:
 
 
 def part_of(batch: Batch, rows: int) -> Batch:
-    """Return some rows of a batch, spread evenly over its lengths and padded as the whole is, as pairs all of them."""
+    """Return some rows of a batch, spread evenly over its lengths and padded as the whole is."""
     count = batch.target_BT.size(0)
     keep = torch.arange(min(rows, count)) * count // min(rows, count)
-    sentences = batch.sentences[keep.numpy() % len(batch.sentences)]
-    return Batch(batch.source_BS[keep], batch.target_BT[keep], sentences)
+    return Batch(batch.source_BS[keep], batch.target_BT[keep], batch.sentences[keep.numpy()])

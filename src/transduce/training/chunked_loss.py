@@ -141,30 +141,14 @@ class LossWork:
         logits = 2 * LOGITS_AT_ONCE if self.is_in_place else LOGITS_AT_ONCE
         return max(1, logits // (self.product_VD.size(0) * self.hidden_PND.size(0)))
 
-    def take_all(self, label_N: Tensor, *, weight_N: Tensor | None = None) -> None:
-        """Add every row that has a label, where none is padding; the last rows may have none.
-
-        Weights are factors on each token's share of the gradients; the sums stay what they are without. They are for
-        one pass and labels that are not smoothed.
-        """
-        assert weight_N is None or (len(self.hidden_PND) == 1 and self.weights.other == 0.0)
-        for rows in self.chunks(label_N.numel()):
-            self.take(rows, label_N[rows], weight_C=None if weight_N is None else weight_N[rows])
+    def take_all(self, label_N: Tensor) -> None:
+        """Add every row that has a label, where none is padding; the last rows may have none."""
+        for start in range(0, label_N.numel(), self.rows_at_once):
+            rows = slice(start, start + self.rows_at_once)
+            self.take(rows, label_N[rows])
         self.finish()
 
-    def chunks(self, count: int) -> list[slice]:
-        """Return which rows are taken at once."""
-        return [slice(start, start + self.rows_at_once) for start in range(0, count, self.rows_at_once)]
-
-    def log_likelihoods(self, label_N: Tensor) -> Tensor:
-        """Return log p of every label, of the first pass, and add nothing."""
-        found_N = self.matrix_sum_D.new_empty(label_N.numel())
-        for rows in self.chunks(label_N.numel()):
-            prediction = self.predict(self.hidden_PND[0][rows], label_N[rows])
-            found_N[rows] = prediction.label_logit_C - prediction.log_normalizer_C
-        return found_N
-
-    def take(self, rows_R: Tensor | slice, label_C: Tensor, *, weight_C: Tensor | None = None) -> None:
+    def take(self, rows_R: Tensor | slice, label_C: Tensor) -> None:
         """Add one chunk of tokens to the sums and gradients; rows beyond the labels take part in products alone."""
         passes = [hidden_ND[rows_R] for hidden_ND in self.hidden_PND]
         predictions = [self.predict(hidden_RD, label_C) for hidden_RD in passes]
@@ -178,8 +162,6 @@ class LossWork:
             for index, (hidden_RD, gradient_RV) in enumerate(zip(passes, gradients, strict=True)):
                 if not self.is_in_place:
                     self.add_labels(gradient_RV, label_C)
-                if weight_C is not None:
-                    gradient_RV[: label_C.numel()] *= weight_C[:, None].to(gradient_RV.dtype)
                 self.add_gradients(index, rows_R, hidden_RD, gradient_RV, count=label_C.numel())
 
     def predict(self, hidden_RD: Tensor, label_C: Tensor) -> Predictions:

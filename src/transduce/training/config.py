@@ -47,9 +47,6 @@ MAY_CHANGE_BETWEEN_STARTS = frozenset(
         "tensorboard",
         "rank_timeout",
         "shortlist",
-        "risk_steps",
-        "risk_peak",
-        "risk_candidates",
     }
 )
 
@@ -67,8 +64,8 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     epochs: PositiveInt | None = None
     """Stop after this many passes over the corpus. [epochs]"""
     time: Duration | None = None
-    """Stop after this much time spent in training, over all starts of the run, such as "2h" or "1h30m"; what teachers
-    and `risk_steps` take is not counted. [time]"""
+    """Stop after this much time spent in training, over all starts of the run, such as "2h" or "1h30m"; the teachers'
+    training is not counted. [time]"""
     patience: PositiveInt | None = None
     """Stop after this many validations in a row without a better one. Without any budget it is 10; with a budget
     and no patience, training uses its whole budget. [validations]
@@ -131,17 +128,6 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     translate the training text: the forward one its sources, the backward one its targets. Training then learns from
     three times as many pairs. Off unless given. Departure: data diversification, Nguyen et al. 2020. [steps]
     """
-
-    risk_steps: PositiveInt | None = None
-    """After the usual training, take so many steps of minimum risk training: the model writes several translations of
-    every training sentence, and learns to prefer those that come near to the reference. May be given to a run that has
-    ended; with other values, or after more of the usual training, it begins anew. Off unless given. Departure: Shen et
-    al. 2016. [steps]
-    """
-    risk_peak: PositiveFloat = 5e-4
-    """Highest learning rate of those steps, from which it falls along half a cosine to 0."""
-    risk_candidates: Annotated[int, Field(ge=2, le=100)] = 8
-    """How many translations of a sentence those steps choose among. [translations]"""
 
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """What matrix products compute in; weights, optimizer and reductions stay in float32. `auto` is bf16 where the

@@ -6,7 +6,6 @@
     GPU       all                                               derived, with torch's fused kernels
 
 Both add to the parameters' gradients the sum over the batch's tokens, and both follow the plain equations of `model/`.
-The loss is that of `risk.py` where a batch has candidates, else that of `loss.py`.
 """
 
 from typing import Protocol
@@ -24,7 +23,6 @@ from transduce.training.arithmetic import Arithmetic
 from transduce.training.chunked_loss import LogitsSpace
 from transduce.training.config import TrainingConfig
 from transduce.training.loss import Loss, Smoothing, token_loss, token_loss_and_gradient
-from transduce.training.risk import risk_loss_and_gradient
 
 
 class Gradient(Protocol):
@@ -66,8 +64,6 @@ class DerivedGradient(_Common):
     def add(self, batch: Batch, *, dropout_key: int) -> Loss:
         """Run one micro-batch forward and backward."""
         torch.manual_seed(dropout_key)
-        if batch.judged is not None:
-            return self.add_judged(batch)
         with self.arithmetic.forward_pass():
             hiddens_BTD: list[Tensor] = [self.model(batch.source_BS, batch.target_BT) for _ in range(self.passes)]
         loss = token_loss(
@@ -79,21 +75,6 @@ class DerivedGradient(_Common):
             product_dtype=self.arithmetic.product_dtype,
         )
         loss.objective.backward()
-        return loss
-
-    def add_judged(self, batch: Batch) -> Loss:
-        """Run one micro-batch with candidates forward and backward."""
-        with self.arithmetic.forward_pass():
-            hidden_BTD: Tensor = self.model(batch.source_BS, batch.target_BT)
-        hidden_ND = hidden_BTD[batch.target_BT != 0]
-        loss, gradient_ND = risk_loss_and_gradient(
-            hidden_ND.detach(),
-            self.model.output.matrix_VD,
-            batch,
-            smoothing=self.smoothing,
-            product_dtype=self.arithmetic.product_dtype,
-        )
-        hidden_ND.backward(gradient_ND)
         return loss
 
     def kept_for_backward(self, batch: Batch) -> int:
@@ -128,8 +109,6 @@ class WrittenOutGradient(_Common):
     def add(self, batch: Batch, *, dropout_key: int) -> Loss:
         """Run one micro-batch forward and backward."""
         dropout = KeyedDropout(dropout_key)
-        if batch.judged is not None:
-            return self.add_judged(batch, dropout)
         passes = [self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout) for _ in range(self.passes)]
         loss, gradients_ND = token_loss_and_gradient(
             [each.padded_ND for each in passes],
@@ -142,20 +121,6 @@ class WrittenOutGradient(_Common):
         )
         for each, gradient_ND in zip(passes, gradients_ND, strict=True):
             each.backward(gradient_ND)
-        return loss
-
-    def add_judged(self, batch: Batch, dropout: KeyedDropout) -> Loss:
-        """Run one micro-batch with candidates forward and backward."""
-        forward = self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout)
-        loss, gradient_ND = risk_loss_and_gradient(
-            forward.padded_ND,
-            self.model.output.matrix_VD,
-            batch,
-            smoothing=self.smoothing,
-            product_dtype=self.dtype,
-            space=self.space,
-        )
-        forward.backward(gradient_ND)
         return loss
 
     def kept_for_backward(self, batch: Batch) -> int:

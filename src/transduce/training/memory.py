@@ -48,8 +48,7 @@ def probe(stepper: Stepper, batch: Batch) -> None:
 
 _ADVICE = (
     "Set training.micro_batch_tokens to half of what it is (or of training.batch_tokens): the same steps in smaller "
-    "pieces. Or choose a smaller model, or a smaller data.max_length; where risk is lowered, fewer "
-    "training.risk_candidates."
+    "pieces. Or choose a smaller model, or a smaller data.max_length."
 )
 
 

@@ -49,11 +49,6 @@ class Progressed(BaseModel, frozen=True, extra="forbid"):
             }
         )
 
-    def followed_by(self, later: "Progressed") -> Self:
-        """Return how far two trainings have come, one after the other: what can be counted of both."""
-        counted = ("step", "epoch", "tokens", "seconds")
-        return self.model_copy(update={key: getattr(self, key) + getattr(later, key) for key in counted})
-
     def after_validation(self, *, measure: Literal["loss", "bleu"], value: float) -> Self:
         """Return where a run stands after a validation: its step is the best, or patience wears thinner."""
         if not math.isfinite(value):

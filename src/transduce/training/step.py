@@ -130,7 +130,7 @@ def _counts(batch: Batch, loss: Loss) -> StepCounts:
         objective=float(loss.objective.detach()),
         nll=float(loss.nll),
         correct=float(loss.correct),
-        positions=batch.target_BT[: len(batch.sentences)].numel(),  # candidates, which may follow, are not counted
+        positions=batch.target_BT.numel(),
     )
 
 
@@ -143,6 +143,6 @@ def _not_finite(step: int, taken: list[tuple[Batch, Loss]], *, rate: float, norm
     return (
         f"The {what} of step {step:,} is not finite, at a learning rate of {rate:.2e}, in the batch of "
         f"{len(sentences)} training pairs {shown}. The step was not applied and the newest checkpoint stands. Begin a "
-        "new run from it (--start-from) with a lower rate (training.scale, peak or risk_peak), a longer "
+        "new run from it (--start-from) with a lower rate (training.scale or peak), a longer "
         'training.warmup_steps, training.clip_norm = 1.0, or training.precision = "float32".'
     )
