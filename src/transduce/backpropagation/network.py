@@ -122,10 +122,11 @@ class HandwrittenNetwork:
     @torch.no_grad()
     def forward(self, source_BS: Tensor, target_BT: Tensor, *, dropout: KeyedDropout) -> Pass:
         """Run the network on a padded batch; `target_BT` are labels."""
-        source, target = (Packing(tokens != 0, heads=self.heads) for tokens in (source_BS, target_BT))
-        memory_ND, pull_encoder = self._encode(source.with_idle_rows(source_BS[source_BS != 0]), source, dropout)
+        is_source_BS, is_target_BT = self.model.visible(source_BS), self.model.visible(target_BT)
+        source, target = (Packing(is_token, heads=self.heads) for is_token in (is_source_BS, is_target_BT))
+        memory_ND, pull_encoder = self._encode(source.with_idle_rows(source_BS[is_source_BS]), source, dropout)
         memory = Memory(memory_ND, source, visibility=tokens_visible(target, source, dtype=self.dtype))
-        inputs_N = target.with_idle_rows(offset_by_one(target_BT, start=self.model.tokens.start)[target_BT != 0])
+        inputs_N = target.with_idle_rows(offset_by_one(target_BT, start=self.model.tokens.start)[is_target_BT])
         hidden_ND, pull_decoder = self._decode(inputs_N, memory, target, dropout)
 
         @torch.no_grad()

@@ -21,6 +21,7 @@ from torch.autograd.function import once_differentiable
 
 from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import add_to
+from transduce.networks.output import Output
 
 LOGITS_AT_ONCE = 1 << 24  # in a chunk: 128 MiB for a chunk's logits, their softmax in float32 and its rounding
 _SAFELY_LARGE = 1e-30  # a probability whose logarithm can be taken, even of bf16: far from the smallest number, 1e-38
@@ -58,7 +59,7 @@ class LogitsSpace:
         self._kept: Tensor | None = None
 
     def product(self, hidden_RD: Tensor, matrix_VD: Tensor) -> Tensor:
-        """Return the logits, which the next call overwrites."""
+        """Return the logits without a bias, which the next call overwrites."""
         rows, size = hidden_RD.size(0), matrix_VD.size(0)
         if self._kept is None or self._kept.numel() < rows * size or self._kept.dtype != matrix_VD.dtype:
             self._kept = None  # before the new is there, not beside it
@@ -74,19 +75,21 @@ class ChunkedLoss(torch.autograd.Function):
         ctx: Any,  # noqa: ANN401 - torch gives it no public type
         hidden_PND: Tensor,
         matrix_VD: Tensor,
+        bias_V: Tensor | None,
         label_N: Tensor,
         rows_R: Tensor,
         weights: Weights,
         product_dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return objective, unsmoothed loss and correct labels, summed over `rows_R` of P dropout passes."""
-        work = LossWork(hidden_PND, matrix_VD, weights, product_dtype)
-        if any(ctx.needs_input_grad[:2]):
-            work.want_gradients(torch.zeros_like(matrix_VD, dtype=work.dtype))
+        work = LossWork(hidden_PND, Output(matrix_VD, bias_V), weights, product_dtype)
+        if any(ctx.needs_input_grad[:3]):
+            of_bias_V = None if bias_V is None else torch.zeros_like(bias_V, dtype=work.dtype)
+            work.want_gradients(torch.zeros_like(matrix_VD, dtype=work.dtype), of_bias_V)
         for some_rows_C in rows_R.split(work.rows_at_once):
             work.take(some_rows_C, label_N[some_rows_C])
         work.finish()
-        ctx.save_for_backward(work.hidden_gradient_PND, work.matrix_gradient_VD)
+        ctx.save_for_backward(work.hidden_gradient_PND, work.matrix_gradient_VD, work.bias_gradient_V)
         ctx.mark_non_differentiable(work.nll, work.correct)
         return work.objective, work.nll, work.correct
 
@@ -99,8 +102,8 @@ class ChunkedLoss(torch.autograd.Function):
         _correct: Tensor,
     ) -> tuple[Tensor | None, ...]:
         """Scale the gradients that the forward pass has left."""
-        hidden_gradient_PND, matrix_gradient_VD = ctx.saved_tensors
-        return hidden_gradient_PND.mul_(factor), matrix_gradient_VD.mul_(factor), None, None, None, None
+        scaled = [None if gradient is None else gradient.mul_(factor) for gradient in ctx.saved_tensors]
+        return *scaled, None, None, None, None
 
 
 class LossWork:
@@ -109,7 +112,7 @@ class LossWork:
     def __init__(
         self,
         hidden_PND: Tensor,
-        matrix_VD: Tensor,
+        output: Output,
         weights: Weights,
         product_dtype: torch.dtype,
         *,
@@ -118,17 +121,21 @@ class LossWork:
         self.hidden_PND, self.weights = hidden_PND, weights
         self.space = space or LogitsSpace()
         self.dtype = torch.promote_types(hidden_PND.dtype, torch.float32)
-        self.product_VD = matrix_VD.to(product_dtype)
-        self.kernels = kernels_for(product_dtype) if matrix_VD.device.type == "cpu" else None
-        self.matrix_sum_D = matrix_VD.sum(dim=0, dtype=self.dtype)
+        self.product_VD = output.matrix_VD.to(product_dtype)
+        self.bias_V = None if output.bias_V is None else output.bias_V.to(product_dtype)
+        self.bias_sum = 0.0 if output.bias_V is None else float(output.bias_V.sum(dtype=self.dtype))
+        self.kernels = kernels_for(product_dtype) if output.matrix_VD.device.type == "cpu" else None
+        self.matrix_sum_D = output.matrix_VD.sum(dim=0, dtype=self.dtype)
         self.hidden_sum_D = torch.zeros_like(self.matrix_sum_D)
         self.objective, self.nll, self.correct = (self.matrix_sum_D.new_zeros(()) for _ in range(3))
         self.hidden_gradient_PND: Tensor | None = None
         self.matrix_gradient_VD: Tensor | None = None
+        self.bias_gradient_V: Tensor | None = None
 
-    def want_gradients(self, matrix_gradient_VD: Tensor) -> None:
-        """Compute gradients as well; those of the matrix are added to the tensor given."""
+    def want_gradients(self, matrix_gradient_VD: Tensor, bias_gradient_V: Tensor | None = None) -> None:
+        """Compute gradients as well; those of the matrix and the bias are added to the tensors given."""
         self.hidden_gradient_PND, self.matrix_gradient_VD = torch.zeros_like(self.hidden_PND), matrix_gradient_VD
+        self.bias_gradient_V = bias_gradient_V
 
     @property
     def is_in_place(self) -> bool:
@@ -172,8 +179,8 @@ class LossWork:
         """
         rounded_RD = hidden_RD.to(self.product_VD.dtype)
         if self.is_in_place:
-            return self.predict_in_place(self.space.product(rounded_RD, self.product_VD), label_C)
-        logits_RV = rounded_RD @ self.product_VD.T
+            return self.predict_in_place(self.with_bias(self.space.product(rounded_RD, self.product_VD)), label_C)
+        logits_RV = self.with_bias(rounded_RD @ self.product_VD.T)
         is_for_gradient_alone = self.matrix_gradient_VD is not None and not self.weights.divergence
         probabilities_RV = logits_RV.softmax(dim=-1, dtype=logits_RV.dtype if is_for_gradient_alone else self.dtype)
         logits_CV, probabilities_CV = logits_RV[: label_C.numel()], probabilities_RV[: label_C.numel()]
@@ -186,6 +193,10 @@ class LossWork:
             # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
             log_normalizer_C = highest_logit_C - probabilities_CV.amax(dim=-1).to(self.dtype).log()
         return Predictions(logits_CV, probabilities_RV, log_normalizer_C, label_logit_C, highest_logit_C)
+
+    def with_bias(self, products_RV: Tensor) -> Tensor:
+        """Return the products with the bias, if there is one, added in place."""
+        return products_RV if self.bias_V is None else products_RV.add_(self.bias_V)
 
     def predict_in_place(self, logits_RV: Tensor, label_C: Tensor) -> Predictions:
         """Return the same, where the softmax has the labels' share of the gradient in it already."""
@@ -200,7 +211,7 @@ class LossWork:
         # Σ_v log p(v) = Σ_v z_v - V log Σ e^z, and the sum of all logits is one product with the summed matrix.
         vocabulary_size = self.product_VD.size(0)
         log_probability_sum_C = (
-            hidden_CD.to(self.dtype) @ self.matrix_sum_D - vocabulary_size * prediction.log_normalizer_C
+            hidden_CD.to(self.dtype) @ self.matrix_sum_D + self.bias_sum - vocabulary_size * prediction.log_normalizer_C
         )
         extra = self.weights.true - self.weights.other
         cross_entropy_C = -extra * log_likelihood_C - self.weights.other * log_probability_sum_C
@@ -241,6 +252,9 @@ class LossWork:
         else:
             self.matrix_gradient_VD.add_(rounded_RV.T @ product_RD, alpha=share)
         self.hidden_sum_D += share * hidden_RD[:count].sum(dim=0, dtype=self.dtype)
+        if self.bias_gradient_V is not None:
+            of_chunk_V = gradient_RV[:count].sum(dim=0, dtype=self.dtype) - count * self.weights.other
+            self.bias_gradient_V.add_(of_chunk_V, alpha=share)
 
     def add_labels(self, gradient_RV: Tensor, label_C: Tensor) -> None:
         """Subtract what q has at the label and nowhere else; rows without a label become 0."""

@@ -68,11 +68,12 @@ class DerivedGradient(_Common):
             hiddens_BTD: list[Tensor] = [self.model(batch.source_BS, batch.target_BT) for _ in range(self.passes)]
         loss = token_loss(
             hiddens_BTD,
-            self.model.output.matrix_VD,
+            self.model.output,
             batch.target_BT,
             smoothing=self.smoothing,
             r_drop=self.r_drop,
             product_dtype=self.arithmetic.product_dtype,
+            padding=self.model.tokens.padding,
         )
         loss.objective.backward()
         return loss
@@ -112,8 +113,8 @@ class WrittenOutGradient(_Common):
         passes = [self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout) for _ in range(self.passes)]
         loss, gradients_ND = token_loss_and_gradient(
             [each.padded_ND for each in passes],
-            self.model.output.matrix_VD,
-            batch.target_BT[batch.target_BT != 0],
+            self.model.output,
+            batch.target_BT[batch.target_BT != self.model.tokens.padding],
             smoothing=self.smoothing,
             r_drop=self.r_drop,
             product_dtype=self.dtype,

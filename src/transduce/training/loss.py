@@ -25,6 +25,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from transduce.networks.output import Output
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.training.chunked_loss import ChunkedLoss, LogitsSpace, LossWork, Weights
 
 
@@ -62,12 +64,13 @@ class Loss:
 
 def token_loss(
     hiddens_BTD: Sequence[Tensor],
-    output_matrix_VD: Tensor,
+    output: Output,
     target_BT: Tensor,
     *,
     smoothing: Smoothing,
     r_drop: float = 0.0,
     product_dtype: torch.dtype | None = None,
+    padding: int = OWN_SPECIAL_TOKENS.padding,
 ) -> Loss:
     """Return the loss of one dropout pass, or R-Drop's loss of two, without ever holding all logits.
 
@@ -75,12 +78,16 @@ def token_loss(
     float32.
     """
     assert len(hiddens_BTD) == (2 if r_drop else 1)
-    rows_R = target_BT.flatten().nonzero()[:, 0]
+    rows_R = (target_BT.flatten() != padding).nonzero()[:, 0]
+    matrix_VD, bias_V = output.matrix_VD, output.bias_V
+    if not torch.is_grad_enabled():
+        matrix_VD, bias_V = matrix_VD.detach(), None if bias_V is None else bias_V.detach()
     by_pass = [hidden_BTD.flatten(end_dim=-2) for hidden_BTD in hiddens_BTD]
     hidden_PND = torch.stack(by_pass) if len(by_pass) > 1 else by_pass[0][None]
     objective, nll, correct = ChunkedLoss.apply(  # type: ignore[no-untyped-call]
         hidden_PND,
-        output_matrix_VD if torch.is_grad_enabled() else output_matrix_VD.detach(),
+        matrix_VD,
+        bias_V,
         target_BT.flatten(),
         rows_R,
         Weights(true=smoothing.true, other=smoothing.other, divergence=r_drop),
@@ -91,7 +98,7 @@ def token_loss(
 
 def token_loss_and_gradient(
     hiddens_ND: Sequence[Tensor],
-    output_matrix_VD: Tensor,
+    output: Output,
     label_N: Tensor,
     *,
     smoothing: Smoothing,
@@ -102,14 +109,16 @@ def token_loss_and_gradient(
     """Return the same loss of packed tokens, and the gradient of each pass's hidden states.
 
     There may be more hidden states than labels: those have no loss, and gradient 0.
-    The output matrix's gradient is added to its `grad`. Where `space` is kept, so is the memory of the logits.
+    The gradients of the output layer are added to its `grad`s. Where `space` is kept, so is the memory of the logits.
     """
     assert len(hiddens_ND) == (2 if r_drop else 1)
-    assert output_matrix_VD.grad is not None
+    matrix_VD, bias_V = output.matrix_VD, output.bias_V
+    assert matrix_VD.grad is not None
     hidden_PND = torch.stack(list(hiddens_ND)) if len(hiddens_ND) > 1 else hiddens_ND[0][None]
     weights = Weights(true=smoothing.true, other=smoothing.other, divergence=r_drop)
-    work = LossWork(hidden_PND, output_matrix_VD.detach(), weights, product_dtype or hidden_PND.dtype, space=space)
-    work.want_gradients(output_matrix_VD.grad)
+    frozen = Output(matrix_VD.detach(), None if bias_V is None else bias_V.detach())
+    work = LossWork(hidden_PND, frozen, weights, product_dtype or hidden_PND.dtype, space=space)
+    work.want_gradients(matrix_VD.grad, None if bias_V is None else bias_V.grad)
     work.take_all(label_N)
     assert work.hidden_gradient_PND is not None
     loss = Loss(objective=work.objective, nll=work.nll, correct=work.correct, tokens=label_N.numel())

@@ -81,10 +81,11 @@ def measure_loss(
                 hidden_BTD = model(batch.source_BS, batch.target_BT)
             loss = token_loss(
                 [hidden_BTD],
-                model.output.matrix_VD,
+                model.output,
                 batch.target_BT,
                 smoothing=unsmoothed,
                 product_dtype=arithmetic.product_dtype,
+                padding=model.tokens.padding,
             )
             found[index, 0], found[index, 1], found[index, 2] = loss.nll, loss.correct, loss.tokens
             stage.advance()
