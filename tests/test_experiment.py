@@ -9,6 +9,7 @@ from transduce import experiment
 from transduce.errors import ConfigError
 from transduce.experiment import ExperimentConfig, resolve_experiment, write_toml
 from transduce.model.config import ModelConfig
+from transduce.rivals.rnnsearch import RnnSearchConfig
 
 # Table 3, the columns that are not blank: N, d_model, d_ff, h, d_k, d_v, P_drop, eps_ls, steps.
 BASE = {
@@ -50,6 +51,7 @@ TABLE_3: dict[str, dict[str, float]] = {
 def test_presets_are_the_rows_of_table_3(name: str) -> None:
     preset = resolve_experiment(preset=name)
     model, training = preset.model, preset.training
+    assert isinstance(model, ModelConfig)
     found = {
         "layers": model.layers,
         "d_model": model.d_model,
@@ -83,9 +85,23 @@ def test_precedence_is_preset_then_file_then_set(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('preset = "base"\n[model]\nlayers = 3\nheads = 4\n', encoding="utf-8")
     resolved = resolve_experiment(file, overrides=["model.heads=2", "training.time=2h", "data.source_language=en"])
+    assert isinstance(resolved.model, ModelConfig)
     assert (resolved.model.d_ff, resolved.model.layers, resolved.model.heads) == (2048, 3, 2)
     assert (resolved.training.time, resolved.data.source_language) == ("2h", "en")
     assert resolve_experiment(file, preset="small").model.d_model == 256
+
+
+def test_each_kind_of_network_has_its_own_keys() -> None:
+    kinds = {setting.kind for setting in experiment.settings() if setting.key == "model.kind"}
+    assert kinds == {"transformer", "rnnsearch"}
+    recurrent = resolve_experiment(overrides=["model.kind=rnnsearch", "model.embedding_width=7"])
+    assert isinstance(recurrent.model, RnnSearchConfig)
+    with pytest.raises(ConfigError, match=r"model\.heads: unknown"):
+        resolve_experiment(overrides=["model.kind=rnnsearch", "model.heads=2"])
+    with pytest.raises(
+        ConfigError, match=r"model\.kind = 'lstn': there is no such network\. There are: transformer, rnn"
+    ):
+        resolve_experiment(overrides=["model.kind=lstn"])
 
 
 def test_a_table_is_replaced_and_not_added_to(tmp_path: Path) -> None:
@@ -158,7 +174,7 @@ def test_every_setting_has_a_meaning() -> None:
     listed = list(experiment.settings())
     assert {s.key.partition(".")[0] for s in listed} == {"data", "model", "training", "decoding"}
     assert all(len(s.meaning) > 10 and s.meaning.endswith(".") for s in listed), [s for s in listed if not s.meaning]
-    by_key = {s.key: s for s in listed}
+    by_key = {s.key: s for s in listed if s.kind in ("", "transformer")}
     assert by_key["model.d_model"].default == "512"
     assert by_key["model.d_model"].paper == "3.1"
     assert by_key["model.vocabulary_size"].unit == "pieces"

@@ -10,6 +10,7 @@ from transduce.architectures import parameter_count
 from transduce.data.formats import paths_of
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig, resolve_experiment, validate_experiment
+from transduce.model.config import ModelConfig
 from transduce.pipeline.planning import Choice, Request, choose_experiment
 from transduce.pipeline.run import opened_run
 from transduce.progress import Silent
@@ -44,6 +45,7 @@ def test_the_papers_recipes_are_table_3_and_sections_5_and_6(recipe: Path) -> No
     experiment = resolve_experiment(recipe)
     is_big, is_french = "big" in recipe.stem, "en-fr" in recipe.stem
     model, training = experiment.model, experiment.training
+    assert isinstance(model, ModelConfig)
     assert (model.layers, model.d_model, model.d_ff, model.heads) == (
         (6, 1024, 4096, 16) if is_big else (6, 512, 2048, 8)
     )

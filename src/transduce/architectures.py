@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import torch
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.networks import cost
 from transduce.networks.network import Network, NetworkConfig
+from transduce.rivals.rnnsearch import RnnSearch, RnnSearchConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
 NETWORKS: Mapping[str, tuple[type[NetworkConfig], type[Network]]] = {
     "transformer": (ModelConfig, Transformer),
+    "rnnsearch": (RnnSearchConfig, RnnSearch),
 }
 
 FORMAT_1_KEYS = frozenset(
@@ -35,7 +37,9 @@ def _with_default_kind(value: object) -> object:
     return {"kind": "transformer", **value} if isinstance(value, Mapping) else value
 
 
-AnyConfig = Annotated[ModelConfig, BeforeValidator(_with_default_kind)]
+AnyConfig = Annotated[
+    Annotated[ModelConfig | RnnSearchConfig, Field(discriminator="kind")], BeforeValidator(_with_default_kind)
+]
 """The sizes of a network of any kind, told apart by `kind`, which is `transformer` unless given."""
 
 

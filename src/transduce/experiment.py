@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from transduce.architectures import AnyConfig
+from transduce.architectures import NETWORKS, AnyConfig
 from transduce.data.config import DataConfig
 from transduce.decoding.config import DecodingConfig
 from transduce.errors import ConfigError
@@ -59,6 +59,8 @@ class Setting:
     """One key that an experiment may set."""
 
     key: str
+    kind: str
+    """The kind of network that the key is for; empty for keys of other sections."""
     type: str
     default: str
     meaning: str
@@ -152,21 +154,30 @@ def write_toml(experiment: ExperimentConfig, *, with_meanings: bool = False) -> 
 
 def settings() -> Iterator[Setting]:
     """List every key of an experiment with its meaning, unit, default and section of the paper."""
-    for section, field in ExperimentConfig.model_fields.items():
-        config = field.annotation
-        assert isinstance(config, type)
-        assert issubclass(config, BaseModel)
+    for section, kind, config in _sections():
         for key, setting in config.model_fields.items():
             meaning, unit, paper = split_description(_meaning(setting))
             default = setting.get_default(call_default_factory=True)
             yield Setting(
                 key=f"{section}.{key}",
+                kind=kind,
                 type=_type_name(setting.annotation),
                 default="not set" if default is None else _toml(_plain(default)),
                 meaning=meaning,
                 unit=unit,
                 paper=paper,
             )
+
+
+def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """Yield each section, the kind of network it is for, and its config; `model` once for every kind."""
+    for section, field in ExperimentConfig.model_fields.items():
+        if section == "model":
+            yield from ((section, kind, config) for kind, (config, _) in NETWORKS.items())
+        else:
+            assert isinstance(field.annotation, type)
+            assert issubclass(field.annotation, BaseModel)
+            yield section, "", field.annotation
 
 
 def split_description(description: str) -> tuple[str, str, str]:
@@ -210,7 +221,10 @@ def _parse_override(override: str) -> dict[str, Any]:
 
 
 def _describe_fault(detail: ErrorDetails) -> str:
-    key = ".".join(str(part) for part in detail["loc"])
+    # A union's errors name the member between the section and its key; a user writes only section.key.
+    key = ".".join(str(part) for place, part in enumerate(detail["loc"]) if place != 1 or part not in NETWORKS)
+    if detail["type"] == "union_tag_invalid":
+        return f"model.kind = {detail['ctx']['tag']!r}: there is no such network. There are: {', '.join(NETWORKS)}."
     if key in REMOVED:
         return f"{key}: {REMOVED[key]}."
     if detail["type"] == "extra_forbidden":

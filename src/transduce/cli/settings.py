@@ -35,7 +35,8 @@ def settings(
             typer.secho(setting.key, bold=True, nl=False)
             unit = f" [{setting.unit}]" if setting.unit else ""
             paper = f", section {setting.paper} of the paper" if setting.paper else ""
-            typer.echo(f" = {setting.default}{unit}")
+            kind = f" for kind = {setting.kind}" if setting.kind else ""
+            typer.echo(f" = {setting.default}{unit}{kind}")
             typer.echo(_wrapped(f"{setting.meaning} ({setting.type}{paper})"))
 
 
@@ -51,9 +52,10 @@ def _markdown(chosen: "list[Setting]") -> str:
     lines = ["# Settings", "", "Made by `transduce settings --markdown`; a test keeps it true.", ""]
     section = None
     for setting in chosen:
-        if setting.key.partition(".")[0] != section:
-            section = setting.key.partition(".")[0]
-            lines += [f"## [{section}]", "", "| key | default | meaning | unit | paper |", "|---|---|---|---|---|"]
+        heading = f"[{setting.key.partition('.')[0]}]" + (f', kind = "{setting.kind}"' if setting.kind else "")
+        if heading != section:
+            section = heading
+            lines += [f"## {section}", "", "| key | default | meaning | unit | paper |", "|---|---|---|---|---|"]
         meaning = f"{setting.meaning} ({setting.type})".replace("|", "\\|")
         lines.append(f"| `{setting.key}` | `{setting.default}` | {meaning} | {setting.unit} | {setting.paper} |")
     return "\n".join(lines) + "\n"

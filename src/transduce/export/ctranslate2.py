@@ -44,6 +44,8 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights 
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
+    if not isinstance(config, ModelConfig):
+        raise ModelError(f"CTranslate2 has no place for a network of kind {config.kind!r}. Export another model.")
     _require_expressible(config)
     library = _library()
     specification = _specification(library, config)

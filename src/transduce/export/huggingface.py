@@ -41,6 +41,8 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
+    if not isinstance(config, ModelConfig):
+        raise ModelError(f"Marian has no place for a network of kind {config.kind!r}. Export another model.")
     _require_marian(config)
     with directory_written_atomically(folder) as beside:
         save_file(marian_weights(model.parameters, config), beside / "model.safetensors", metadata={"format": "pt"})

@@ -28,6 +28,7 @@ from transduce.inspection.pair import forced_pair, found_pair
 from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.recording import Stack
 from transduce.inspection.report import AttentionReport, inspect
+from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.networks.network import Network
 from transduce.text.placeholders import Protected, missing, protect, restore, surplus
@@ -73,7 +74,7 @@ class Translator:
         self.compute = settle(threads=threads, precision="float32", device="cpu")
         self.precision = choose_precision(precision, [model.description.architecture for model in models])
         if self.precision == "int8":
-            steppers: list[Stepwise[Any]] = [Int8Network(m.parameters, m.description.architecture) for m in models]
+            steppers: list[Stepwise[Any]] = [_frozen(model) for model in models]
             models = [replace(model, parameters={}) for model in models]  # the float32 weights can go
             self._weights = [model.read_again for model in models]
         else:
@@ -360,6 +361,12 @@ class Translator:
             missing=(*placeholders, *terms),
             surplus=tuple(extra for s, output in best for extra in surplus(s.protected, output)),
         )
+
+
+def _frozen(model: ModelDirectory) -> Int8Network:
+    config = model.description.architecture
+    assert isinstance(config, ModelConfig), "choose_precision declines other networks"
+    return Int8Network(model.parameters, config)
 
 
 def _same(model: ModelDirectory) -> ModelDirectory:
