@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from transduce.demo.composition import compose, compose_long
-from transduce.demo.tree import Sentence
+from demo_grammar.composition import compose, compose_long
+from demo_grammar.tree import Sentence
 
 
 @pytest.fixture(scope="session")

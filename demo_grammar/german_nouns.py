@@ -6,7 +6,8 @@ after ein mixed (ein alter Mann), after nothing strong (alter Wein).
 
 from typing import Literal
 
-from transduce.demo.tree import Case, Determiner, NounPhrase, Place
+from demo_grammar.marks import weave
+from demo_grammar.tree import Case, Determiner, NounPhrase, PrepositionalPhrase
 
 Agreement = Literal["m", "f", "n", "p"]
 
@@ -99,13 +100,13 @@ def noun_phrase(tree: NounPhrase, case: Case) -> str:
     if tree.adjectives:
         ending = ENDINGS[tree.determiner.declension, case, agreement]
         words += [adjective.stem + ending for adjective in tree.adjectives]
-    words.append(noun_form(tree, case))
+    words.append(weave(noun_form(tree, case), tree.mark))
     if tree.owner is not None:
         words.append(noun_phrase(tree.owner, "genitive"))
     return " ".join(words)
 
 
-def after_preposition(tree: Place, phrase: str) -> str:
+def after_preposition(tree: PrepositionalPhrase, phrase: str) -> str:
     """Return the preposition and its phrase, contracted as in "im" unless a relative clause stresses the article."""
     preposition = tree.preposition.german
     inner = tree.nominal

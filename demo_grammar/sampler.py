@@ -2,13 +2,13 @@
 
 import functools
 
-from transduce.demo.chance import Chance
-from transduce.demo.lexicon import Noun, Verb, Word, lexicon
+from demo_grammar.chance import Chance
+from demo_grammar.lexicon import Noun, Verb, Word, lexicon
 
 _NEEDS_MORE = frozenset({"that", "whether", "infinitive", "predicate", "weather", "job", "measure", "existence"})
 
 
-class Index:
+class WordIndex:
     """The words of the lexicon by what can be done with them."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Index:
         self.deeds = tuple(verb for verb in self.events if "person" in verb.subjects)
         self.plans = tuple(verb for verb in self.deeds if "luck" not in verb.flags)
         spoken = [(verb.english.base, verb.english.particle) for verb in verbs if verb.accusatives]
-        self.told_by_object = frozenset(  # to paint a wall is streichen, to paint a picture malen
+        self.verbs_with_senses = frozenset(  # to paint a wall is streichen, to paint a picture malen
             verb.key for verb in verbs if spoken.count((verb.english.base, verb.english.particle)) > 1
         )
         self.passives = tuple(verb for verb in self.events if "pass" in verb.flags)
@@ -38,8 +38,8 @@ def _fits(noun: Noun, classes: tuple[str, ...]) -> bool:
 
 
 @functools.cache
-def _index() -> Index:
-    return Index()
+def _index() -> WordIndex:
+    return WordIndex()
 
 
 @functools.cache
@@ -57,7 +57,7 @@ def _verbs(flag: str) -> tuple[Verb, ...]:
     return tuple(verb for verb in lexicon().verbs.values() if flag in verb.flags)
 
 
-class World:
+class WordSampler:
     """The lexicon, and the chance that one stream of sentences draws on."""
 
     def __init__(self, chance: Chance) -> None:

@@ -1,8 +1,9 @@
 """Noun phrases, names and pronouns that make sense: who acts, on what, and how it is referred to."""
 
-from transduce.demo.lexicon import Adjective, Noun
-from transduce.demo.numerals import english_number, german_number
-from transduce.demo.tree import (
+from demo_grammar.lexicon import Adjective, Noun
+from demo_grammar.numerals import english_number, german_number
+from demo_grammar.sampler import WordSampler
+from demo_grammar.tree import (
     ALL,
     BARE,
     EVERY,
@@ -21,10 +22,9 @@ from transduce.demo.tree import (
     Name,
     Nominal,
     NounPhrase,
-    Place,
+    PrepositionalPhrase,
     Pronoun,
 )
-from transduce.demo.world import World
 
 PRONOUNS = (I, I, HE, HE, SHE, SHE, WE, THEY)
 _PEOPLE = frozenset({"person", "adult", "young"})
@@ -34,22 +34,22 @@ _PLURAL = (THE, THE, THE, BARE, BARE, MANY, SOME, THIS, ALL)
 _PEOPLE_PLURAL = (THE, THE, MANY, SOME, THIS, ALL)
 
 
-def person(world: World, *, with_pronouns: bool = True) -> Nominal:
+def person(sampler: WordSampler, *, with_pronouns: bool = True) -> Nominal:
     """Return somebody: a pronoun, a name or a noun phrase."""
-    draw = world.chance.below(100)
+    draw = sampler.chance.below(100)
     if with_pronouns and draw < 27:
-        return world.chance.one(PRONOUNS)
+        return sampler.chance.one(PRONOUNS)
     if draw < 50:
-        return name(world)
+        return name(sampler)
     if draw < 54:
-        return names(world)
-    return noun_phrase(world, world.noun("person"))
+        return two_names(sampler)
+    return noun_phrase(sampler, sampler.noun("person"))
 
 
-def plain_person(world: World, *, other_than: Nominal | None = None) -> Nominal:
+def plain_person(sampler: WordSampler, *, other_than: Nominal | None = None) -> Nominal:
     """Return somebody whose sex no pronoun needs to tell, and another person than the one given."""
     while True:
-        found = person(world, with_pronouns=False)
+        found = person(sampler, with_pronouns=False)
         if isinstance(found, NounPhrase):
             if "role" not in found.noun.classes:
                 return found
@@ -57,86 +57,93 @@ def plain_person(world: World, *, other_than: Nominal | None = None) -> Nominal:
             return found
 
 
-def name(world: World) -> Name:
+def name(sampler: WordSampler) -> Name:
     """Return a person by first name."""
-    word = world.word("name")
+    word = sampler.word("name")
     return Name(word.english, word.german, is_plural=False, is_female="she" in word.flags)
 
 
-def names(world: World) -> Name:
+def two_names(sampler: WordSampler) -> Name:
     """Return two people by first name."""
-    first, second = name(world), name(world)
+    first, second = name(sampler), name(sampler)
     while second.english == first.english:
-        second = name(world)
+        second = name(sampler)
     return Name(f"{first.english} and {second.english}", f"{first.german} und {second.german}", True, False)
 
 
-def subject(world: World, classes: tuple[str, ...]) -> Nominal:
+def subject(sampler: WordSampler, classes: tuple[str, ...]) -> Nominal:
     """Return somebody or something of these classes to be a subject."""
-    if not _PEOPLE.isdisjoint(classes) and (len(classes) == 1 or world.chance.holds(0.7)):
-        if world.chance.holds(0.6):
-            return person(world)
-        return noun_phrase(world, world.noun(classes[0]))
-    return opening(world, world.noun(*classes))
+    if not _PEOPLE.isdisjoint(classes) and (len(classes) == 1 or sampler.chance.holds(0.7)):
+        if sampler.chance.holds(0.6):
+            return person(sampler)
+        return noun_phrase(sampler, sampler.noun(classes[0]))
+    return opening_phrase(sampler, sampler.noun(*classes))
 
 
-def opening(world: World, noun: Noun) -> NounPhrase:
+def opening_phrase(sampler: WordSampler, noun: Noun) -> NounPhrase:
     """Return a phrase to begin a sentence with, which seldom is a bare noun."""
-    phrase = noun_phrase(world, noun)
-    if phrase.determiner is BARE and world.chance.holds(0.9):
+    phrase = noun_phrase(sampler, noun)
+    if phrase.determiner is BARE and sampler.chance.holds(0.9):
         return phrase._replace(determiner=SOME if phrase.is_plural else THE)
     return phrase
 
 
 def noun_phrase(
-    world: World, noun: Noun, *, owner: Pronoun | None = None, is_simple: bool = False, is_plural: bool | None = None
+    sampler: WordSampler,
+    noun: Noun,
+    *,
+    owner: Pronoun | None = None,
+    is_simple: bool = False,
+    is_plural: bool | None = None,
 ) -> NounPhrase:
     """Return a phrase around `noun`; a simple one has an article that negation and questions go well with."""
-    chance = world.chance
+    chance = sampler.chance
     if is_plural is None:
         can_be_many = bool(noun.german_plural) and "single" not in noun.classes
         is_plural = can_be_many and chance.holds(0.12 if is_simple else 0.22)
-    determiner = _determiner(world, noun, is_plural=is_plural, is_simple=is_simple, owner=owner)
-    adjectives = attributes(world, noun) if chance.holds(0.33) else ()
+    determiner = _determiner(sampler, noun, is_plural=is_plural, is_simple=is_simple, owner=owner)
+    adjectives = attributes(sampler, noun) if chance.holds(0.33) else ()
     whole = None
     if determiner is THE:
-        whole = _whole(world, noun)
+        whole = _owner_phrase(sampler, noun)
     return NounPhrase(noun, determiner, is_plural, adjectives, whole)
 
 
-def _whole(world: World, noun: Noun) -> NounPhrase | None:
+def _owner_phrase(sampler: WordSampler, noun: Noun) -> NounPhrase | None:
     """Return what the noun is part of, or to whom it belongs: the roof of the house, the woman's umbrella."""
-    if noun.whole and world.chance.holds(0.75):
-        return NounPhrase(world.noun(*noun.whole))
-    if not noun.whole and not _OWNED.isdisjoint(noun.classes) and world.chance.holds(0.1):
-        owner = world.noun("man", "woman", "boy", "girl", "kin")
-        return NounPhrase(owner, world.chance.one((I, WE)).possessive if "kin" in owner.classes else THE)
+    if noun.whole and sampler.chance.holds(0.75):
+        return NounPhrase(sampler.noun(*noun.whole))
+    if not noun.whole and not _OWNED.isdisjoint(noun.classes) and sampler.chance.holds(0.1):
+        owner = sampler.noun("man", "woman", "boy", "girl", "kin")
+        return NounPhrase(owner, sampler.chance.one((I, WE)).possessive if "kin" in owner.classes else THE)
     return None
 
 
-def attributes(world: World, noun: Noun) -> tuple[Adjective, ...]:
+def attributes(sampler: WordSampler, noun: Noun) -> tuple[Adjective, ...]:
     """Return one adjective that fits the noun, seldom two, in their order."""
-    fitting = world.lexicon.fitting[noun.key]
+    fitting = sampler.lexicon.fitting[noun.key]
     if not fitting:
         return ()
-    first = world.chance.one(fitting)
-    if world.chance.holds(0.9):
+    first = sampler.chance.one(fitting)
+    if sampler.chance.holds(0.9):
         return (first,)
-    second = world.chance.one(fitting)
+    second = sampler.chance.one(fitting)
     if second.rank == first.rank or second.scale == first.scale:
         return (first,)
     return (first, second) if first.rank < second.rank else (second, first)
 
 
-def _determiner(world: World, noun: Noun, *, is_plural: bool, is_simple: bool, owner: Pronoun | None) -> Determiner:
-    chance, classes = world.chance, noun.classes
+def _determiner(
+    sampler: WordSampler, noun: Noun, *, is_plural: bool, is_simple: bool, owner: Pronoun | None
+) -> Determiner:
+    chance, classes = sampler.chance, noun.classes
     if "sky.one" in classes or "sea" in classes:
         return THE
     if not _OWNED.isdisjoint(classes):
         if owner is not None and chance.holds(0.3):
             return owner.possessive
         if chance.holds(0.06):
-            return _named_owner(world)
+            return _named_owner(sampler)
     if "kin" in classes:
         return chance.one((I, I, WE)).possessive
     if "mass" in classes:
@@ -148,23 +155,23 @@ def _determiner(world: World, noun: Noun, *, is_plural: bool, is_simple: bool, o
         return chance.one((THE, THE, A))
     if is_plural:
         if chance.holds(0.2):
-            return _count(world, noun)
+            return _count(sampler, noun)
         return chance.one(_PEOPLE_PLURAL if "person" in classes else _PLURAL)
     if chance.holds(0.04) and "role" in classes:
         return EVERY
     return chance.one(_SINGULAR)
 
 
-def _named_owner(world: World) -> Determiner:
-    owner = name(world)
+def _named_owner(sampler: WordSampler) -> Determiner:
+    owner = name(sampler)
     while owner.german[-1] in "sxz":  # these would need an apostrophe
-        owner = name(world)
+        owner = name(sampler)
     return Determiner(f"{owner.english}'s", f"{owner.english}'s", f"{owner.german}s", "")
 
 
-def _count(world: World, noun: Noun) -> Determiner:
-    few = "person" in noun.classes or world.chance.holds(0.6)
-    return number(world.chance.between(2, 12 if few else 99))
+def _count(sampler: WordSampler, noun: Noun) -> Determiner:
+    few = "person" in noun.classes or sampler.chance.holds(0.6)
+    return number(sampler.chance.between(2, 12 if few else 99))
 
 
 def number(value: int) -> Determiner:
@@ -172,35 +179,35 @@ def number(value: int) -> Determiner:
     return Determiner("", english_number(value), german_number(value), "", is_definite=False)
 
 
-def other_person(world: World, actor: Nominal, classes: tuple[str, ...], *, is_simple: bool = False) -> Nominal:
+def other_person(sampler: WordSampler, actor: Nominal, classes: tuple[str, ...], *, is_simple: bool = False) -> Nominal:
     """Return somebody for `actor` to deal with, so that a later "she" or "her" can only mean the actor."""
-    chance = world.chance
-    is_hidden = hides_sex(actor)
+    chance = sampler.chance
+    is_hidden = sex_is_unstated(actor)
     if "person" in classes and chance.holds(0.25):
-        found = name(world)
+        found = name(sampler)
         if not (isinstance(actor, Name) and found.english in actor.english) and not (is_hidden and found.is_female):
             return found
     if "person" in classes and isinstance(actor, Name | Pronoun) and chance.holds(0.25):
         return chance.one([p for p in PRONOUNS if isinstance(actor, Name) or _may_meet(actor, p)])
-    noun = different_noun(world, actor, classes)
+    noun = different_noun(sampler, actor, classes)
     confuses = "role" in noun.classes and (is_hidden or _may_be_she(actor))
     confuses = confuses or (is_hidden and "she" in noun.classes)
     if confuses and "single" in noun.classes:
-        noun = world.noun("child", "tourist", "guest", "neighbour")
-    return noun_phrase(world, noun, is_simple=is_simple, is_plural=True if confuses else None)
+        noun = sampler.noun("child", "tourist", "guest", "neighbour")
+    return noun_phrase(sampler, noun, is_simple=is_simple, is_plural=True if confuses else None)
 
 
-def hides_sex(tree: Nominal) -> bool:
+def sex_is_unstated(tree: Nominal) -> bool:
     """Return whether only a pronoun could tell this person's sex: a teacher, alone."""
     return isinstance(tree, NounPhrase) and "role" in tree.noun.classes and not tree.is_plural
 
 
-def different_noun(world: World, actor: Nominal, classes: tuple[str, ...]) -> Noun:
+def different_noun(sampler: WordSampler, actor: Nominal, classes: tuple[str, ...]) -> Noun:
     """Return a noun of these classes, another one than the actor's where there is one."""
-    noun = world.noun(*classes)
+    noun = sampler.noun(*classes)
     if isinstance(actor, NounPhrase) and noun.english == actor.noun.english:
-        others = [other for other in world.nouns(*classes) if other.english != noun.english]
-        return world.chance.one(others) if others else noun
+        others = [other for other in sampler.nouns(*classes) if other.english != noun.english]
+        return sampler.chance.one(others) if others else noun
     return noun
 
 
@@ -217,7 +224,7 @@ def _may_be_she(tree: Nominal) -> bool:
     return tree is SHE
 
 
-def referred(world: World, tree: Nominal) -> tuple[Nominal, Pronoun | None]:
+def settle_pronoun(sampler: WordSampler, tree: Nominal) -> tuple[Nominal, Pronoun | None]:
     """Return the nominal and its pronoun; a teacher becomes Lehrer or Lehrerin here, as the pronoun will tell."""
     if isinstance(tree, Pronoun):
         return tree, tree
@@ -229,8 +236,8 @@ def referred(world: World, tree: Nominal) -> tuple[Nominal, Pronoun | None]:
         return tree, THEY
     classes = tree.noun.classes
     if "role" in classes:
-        if world.chance.holds(0.5):
-            return tree._replace(noun=world.lexicon.nouns[tree.noun.key + ".f"]), SHE
+        if sampler.chance.holds(0.5):
+            return tree._replace(noun=sampler.lexicon.nouns[tree.noun.key + ".f"]), SHE
         return tree._replace(noun=tree.noun._replace(classes=classes - {"role"})), HE
     if tree.noun.gender == "n" and not classes.isdisjoint({"person", "infant"}):
         return tree, None  # das Mädchen: es or sie? Germans disagree
@@ -246,10 +253,10 @@ def definite(tree: Nominal, *, determiner: Determiner = THE) -> Nominal:
     return tree
 
 
-def location(world: World, noun: Noun, *, moving: bool = False) -> Place:
+def location(sampler: WordSampler, noun: Noun, *, moving: bool = False) -> PrepositionalPhrase:
     """Return the noun as a place, or as a goal."""
     preposition = noun.goal if moving else noun.location
     assert preposition is not None, f"{noun.key} is no place"
-    determiner = THE if world.chance.holds(0.85) else world.chance.one((THIS, A))
-    adjectives = attributes(world, noun) if world.chance.holds(0.15) else ()
-    return Place(preposition, NounPhrase(noun, determiner, adjectives=adjectives))
+    determiner = THE if sampler.chance.holds(0.85) else sampler.chance.one((THIS, A))
+    adjectives = attributes(sampler, noun) if sampler.chance.holds(0.15) else ()
+    return PrepositionalPhrase(preposition, NounPhrase(noun, determiner, adjectives=adjectives))

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from transduce.demo import joining, predicates, senses, sentences, talk
-from transduce.demo.chance import Chance
-from transduce.demo.nominals import hides_sex
-from transduce.demo.tree import SHE, NounPhrase, Sentence, nominals
-from transduce.demo.world import World
+from demo_grammar import dialogue, joining, predicates, senses, sentences
+from demo_grammar.chance import Chance
+from demo_grammar.nominals import sex_is_unstated
+from demo_grammar.sampler import WordSampler
+from demo_grammar.tree import SHE, NounPhrase, Sentence, nominals
 
-_KINDS: tuple[tuple[int, Callable[[World], Sentence]], ...] = (
+_KINDS: tuple[tuple[int, Callable[[WordSampler], Sentence]], ...] = (
     (30, sentences.statement),
     (10, sentences.fronted),
     (3, sentences.object_first),
@@ -22,30 +22,30 @@ _KINDS: tuple[tuple[int, Callable[[World], Sentence]], ...] = (
     (3, predicates.comparison),
     (2, predicates.profession),
     (4, predicates.measure),
-    (5, talk.yes_or_no),
-    (6, talk.open_question),
-    (7, talk.addressed),
-    (4, talk.command),
+    (5, dialogue.yes_or_no),
+    (6, dialogue.open_question),
+    (7, dialogue.addressed),
+    (4, dialogue.command),
     (6, senses.ambiguous),
 )
-_DEALT = tuple(kind for weight, kind in _KINDS for _ in range(weight))
+_WEIGHTED_KINDS = tuple(kind for weight, kind in _KINDS for _ in range(weight))
 
 
 def compose(seed: int, *, stream: str) -> Iterator[Sentence]:
     """Yield sentences without end, the same ones for the same seed and stream."""
     chance = Chance(seed, stream=stream)
-    world = World(chance)
+    sampler = WordSampler(chance)
     while True:
-        tree = chance.one(_DEALT)(world)
+        tree = chance.one(_WEIGHTED_KINDS)(sampler)
         if is_clear(tree):
             yield tree
 
 
 def compose_long(seed: int, *, stream: str) -> Iterator[Sentence]:
     """Yield sentences with more clauses inside each other than any that `compose` makes."""
-    world = World(Chance(seed, stream=stream))
+    sampler = WordSampler(Chance(seed, stream=stream))
     while True:
-        tree = joining.nested(world)
+        tree = joining.nested(sampler)
         if is_clear(tree):
             yield tree
 
@@ -54,7 +54,7 @@ def is_clear(tree: Sentence) -> bool:
     """Return whether no "she" or "her" could be taken for somebody who is meant to be a man: she met the teacher."""
     hides, tells = False, False
     for nominal in nominals(tree):
-        hides = hides or hides_sex(nominal)
+        hides = hides or sex_is_unstated(nominal)
         is_hers = isinstance(nominal, NounPhrase) and nominal.determiner is SHE.possessive
         tells = tells or nominal is SHE or is_hers
     return not (hides and tells)

@@ -1,16 +1,17 @@
 """Trees read aloud in English: a and an, third person -s, do-support, who, whom and that."""
 
-from transduce.demo.german_verbs import Modal
-from transduce.demo.tree import (
+from demo_grammar.german_verbs import Modal
+from demo_grammar.marks import weave
+from demo_grammar.tree import (
     A_BARE,
     A,
     Clause,
-    Hint,
+    ClueClause,
     Name,
     Nominal,
     NounPhrase,
-    Place,
     Predicate,
+    PrepositionalPhrase,
     Pronoun,
     RelativePronoun,
     Sentence,
@@ -26,8 +27,8 @@ _SILENT_H = ("hour", "honest")
 
 def sentence(tree: Sentence) -> str:
     """Return the English sentence."""
-    if isinstance(tree.main, Hint):
-        text = hint(tree.main)
+    if isinstance(tree.main, ClueClause):
+        text = clue_clause(tree.main)
     elif tree.kind == "command":
         text = _command(tree.main)
     elif tree.kind == "existence":
@@ -41,45 +42,50 @@ def sentence(tree: Sentence) -> str:
         second = _any_clause(tree.joined, drops_subject=not tree.joined_keeps_subject)
         text = f"{text}{',' * (tree.joint == 'but')} {tree.joint} {second}"
     if tree.addressee is not None:
-        name = tree.addressee.english
+        name = nominal(tree.addressee)
         text = f"{name}, {text}" if tree.addressee_is_first else f"{text}, {name}"
     return text[0].upper() + text[1:] + {"question": "?", "command": "!"}.get(tree.kind, ".")
 
 
-def _any_clause(tree: Clause | Hint, *, drops_subject: bool = False) -> str:
-    return hint(tree) if isinstance(tree, Hint) else clause(tree, drops_subject=drops_subject)
+def _any_clause(tree: Clause | ClueClause, *, drops_subject: bool = False) -> str:
+    return clue_clause(tree) if isinstance(tree, ClueClause) else clause(tree, drops_subject=drops_subject)
 
 
-def hint(tree: Hint) -> str:
+def clue_clause(tree: ClueClause) -> str:
     """Return a clause whose predicate is one of the lexicon's clues."""
-    return f"{nominal(tree.subject)} {tree.clue.english[tree.is_past]} {tree.clue.english_rest}"
+    verb = weave(tree.clue.english[tree.is_past], tree.mark)
+    return f"{nominal(tree.subject)} {verb} {tree.clue.english_rest}"
 
 
 def clause(tree: Clause, *, front: Slot = "subject", is_question: bool = False, drops_subject: bool = False) -> str:
     """Return a clause with the named slot in front; a question inverts unless it asks for its subject."""
     inverts = is_question and front != "subject"
     auxiliary, main = verb_group(tree, needs_support=inverts or tree.negation in ("not", "not yet"))
+    negation = "never" if tree.negation == "never" else "not" if tree.negation else ""
+    if auxiliary == "can" and negation == "not" and not inverts:
+        auxiliary, negation = "cannot", ""
     words = [] if front in ("subject", "") else [slot(tree, front)]
     subject = "" if drops_subject else nominal(tree.subject)
-    words += [auxiliary, subject] if inverts else [subject, auxiliary]
-    if tree.negation:
-        words.append("never" if tree.negation == "never" else "not")
+    finite = weave(auxiliary, tree.mark)
+    words += [finite, subject] if inverts else [subject, finite]
+    words.append(negation)
     if tree.frequency is not None:
         words.append(tree.frequency.english)
-    words += [main, _rest(tree, front=front)]
-    return " ".join(word for word in words if word).replace("can not", "cannot")
+    words += [weave(main, tree.mark), _rest(tree, front=front)]
+    return " ".join(word for word in words if word)
 
 
 def _command(tree: Clause) -> str:
-    refusal = "do not " if tree.negation else ""
-    return f"please {refusal}{_with_particle(tree, tree.verb.english.base)} {_rest(tree, front='')}".rstrip()
+    refusal = f"{weave('do', tree.mark)} not " if tree.negation else ""
+    verb = weave(_with_particle(tree, tree.verb.english.base), tree.mark)
+    return f"please {refusal}{verb} {_rest(tree, front='')}".rstrip()
 
 
 def _existence(tree: Clause) -> str:
     """Return what German says with es gibt or a verb of posture: there is a book on the table."""
     subject = tree.accusative if tree.accusative is not None else tree.subject
     form = _BE["past" if tree.tense == "past" else "present"][agreement_of(subject)]
-    return f"there {form} {nominal(subject)} {slot(tree, 'place')}"
+    return f"there {weave(form, tree.mark)} {nominal(subject)} {slot(tree, 'place')}"
 
 
 def _rest(tree: Clause, *, front: Slot) -> str:
@@ -91,7 +97,7 @@ def _rest(tree: Clause, *, front: Slot) -> str:
     else:
         words += [dative, accusative]
     if tree.oblique is not None and front != "oblique":
-        words.append(place(tree.oblique))
+        words.append(prepositional_phrase(tree.oblique))
     if tree.predicate is not None:
         words.append(predicate(tree.predicate))
     if tree.manner is not None:
@@ -107,7 +113,8 @@ def _rest(tree: Clause, *, front: Slot) -> str:
         if tree.content.conjunction in ("that", "whether"):
             words += [tree.content.conjunction, _any_clause(inner)]
         elif isinstance(inner, Clause):
-            words += ["to", _with_particle(inner, inner.verb.english.base), _rest(inner, front="")]
+            infinitive = f"to {_with_particle(inner, inner.verb.english.base)}"
+            words += [weave(infinitive, inner.mark), _rest(inner, front="")]
     return " ".join(word for word in words if word)
 
 
@@ -117,7 +124,13 @@ def slot(tree: Clause, name: Slot) -> str:
         return tree.time.english if tree.time is not None else ""
     if name in ("oblique", "place"):
         filled = tree.oblique if name == "oblique" else tree.place
-        return place(filled) if isinstance(filled, Place) else filled.english if filled is not None else ""
+        return (
+            prepositional_phrase(filled)
+            if isinstance(filled, PrepositionalPhrase)
+            else filled.english
+            if filled is not None
+            else ""
+        )
     filled_by = tree.accusative if name == "accusative" else tree.dative
     return nominal(filled_by, is_object=True) if filled_by is not None else ""
 
@@ -177,18 +190,18 @@ def nominal(tree: Nominal, *, is_object: bool = False) -> str:
     if isinstance(tree, NounPhrase):
         return noun_phrase(tree)
     if isinstance(tree, Name):
-        return tree.english
+        return weave(tree.english, tree.mark)
     if isinstance(tree, Pronoun):
-        return tree.english_object if is_object else tree.english
+        return weave(tree.english_object if is_object else tree.english, tree.mark)
     if tree.is_person:
-        return "whom" if is_object else "who"
-    return "that"
+        return weave("whom" if is_object else "who", tree.mark)
+    return weave("that", tree.mark)
 
 
 def noun_phrase(tree: NounPhrase) -> str:
     """Return determiner, adjectives, noun, and what follows the noun."""
     words = [adjective.english for adjective in tree.adjectives]
-    words.append(tree.noun.english_plural if tree.is_plural else tree.noun.english)
+    words.append(weave(tree.noun.english_plural if tree.is_plural else tree.noun.english, tree.mark))
     owner = tree.owner
     if owner is not None and "person" in owner.noun.classes:
         words.insert(
@@ -200,8 +213,8 @@ def noun_phrase(tree: NounPhrase) -> str:
         words.insert(0, determiner)
     if owner is not None and "person" not in owner.noun.classes:
         words += ["of", noun_phrase(owner)]
-    if isinstance(tree.relative, Hint):
-        words.append(hint(tree.relative))
+    if isinstance(tree.relative, ClueClause):
+        words.append(clue_clause(tree.relative))
     elif tree.relative is not None:
         words.append(clause(tree.relative, front=relative_slot(tree.relative)))
     return " ".join(words)
@@ -233,11 +246,11 @@ def article(following: str) -> str:
     return "an" if starts_with_vowel or sound.startswith(_SILENT_H) else "a"
 
 
-def place(tree: Place) -> str:
+def prepositional_phrase(tree: PrepositionalPhrase) -> str:
     """Return a preposition with its noun phrase; after it, "that" becomes "which"."""
     text = nominal(tree.nominal, is_object=True)
     if isinstance(tree.nominal, RelativePronoun) and not tree.nominal.is_person:
-        text = "which"
+        text = weave("which", tree.nominal.mark)
     return f"{tree.preposition.english} {text}".lstrip()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Literal, NamedTuple, get_args
 
-from transduce.demo.german_verbs import GermanVerb
+from demo_grammar.german_verbs import GermanVerb
 from transduce.errors import DataError
 
 Gender = Literal["m", "f", "n"]

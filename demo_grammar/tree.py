@@ -8,8 +8,8 @@ of the clause in which a phrase stands.
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-from transduce.demo.german_verbs import Modal
-from transduce.demo.lexicon import Adjective, Clue, Noun, Preposition, Verb, Word
+from demo_grammar.german_verbs import Modal
+from demo_grammar.lexicon import Adjective, Clue, Noun, Preposition, Verb, Word
 
 Case = Literal["nominative", "accusative", "dative", "genitive"]
 Tense = Literal["present", "progressive", "past", "perfect", "pluperfect", "future"]
@@ -62,6 +62,7 @@ class Pronoun(NamedTuple):
     person: int
     agreement: Literal[0, 1, 2]
     possessive: Determiner
+    mark: str = ""
 
 
 def _possessive(english: str, german: str) -> Determiner:
@@ -94,6 +95,7 @@ class Name(NamedTuple):
     german: str
     is_plural: bool
     is_female: bool
+    mark: str = ""
 
 
 class RelativePronoun(NamedTuple):
@@ -101,6 +103,7 @@ class RelativePronoun(NamedTuple):
 
     agreement: Literal["m", "f", "n", "p"]
     is_person: bool
+    mark: str = ""
 
 
 class NounPhrase(NamedTuple):
@@ -111,7 +114,8 @@ class NounPhrase(NamedTuple):
     is_plural: bool = False
     adjectives: tuple[Adjective, ...] = ()
     owner: "NounPhrase | None" = None
-    relative: "Clause | Hint | None" = None
+    relative: "Clause | ClueClause | None" = None
+    mark: str = ""
 
     @property
     def agreement(self) -> Literal["m", "f", "n", "p"]:
@@ -122,7 +126,7 @@ class NounPhrase(NamedTuple):
 Nominal: TypeAlias = NounPhrase | Pronoun | Name | RelativePronoun
 
 
-class Place(NamedTuple):
+class PrepositionalPhrase(NamedTuple):
     """A preposition with its noun phrase: where, whither, or the object of a verb."""
 
     preposition: Preposition
@@ -139,19 +143,20 @@ class Predicate(NamedTuple):
     phrase: Word | None = None
 
 
-class Hint(NamedTuple):
+class ClueClause(NamedTuple):
     """A predicate from the lexicon's clues, which tells the sense of its ambiguous subject."""
 
     subject: Nominal
     clue: Clue
     is_past: bool
+    mark: str = ""
 
 
 class Content(NamedTuple):
     """What is said, known or tried: a clause after "that" or "whether", or an infinitive, bare or of purpose."""
 
     conjunction: Literal["that", "whether", "to", "in order to"]
-    clause: "Clause | Hint"
+    clause: "Clause | ClueClause"
 
 
 class Clause(NamedTuple):
@@ -165,25 +170,26 @@ class Clause(NamedTuple):
     negation: Negation = ""
     accusative: Nominal | None = None
     dative: Nominal | None = None
-    oblique: Place | None = None
+    oblique: PrepositionalPhrase | None = None
     predicate: Predicate | None = None
     time: Word | None = None
     frequency: Word | None = None
     manner: Word | None = None
-    place: Place | Word | None = None
+    place: PrepositionalPhrase | Word | None = None
     content: Content | None = None
+    mark: str = ""
 
 
 class Sentence(NamedTuple):
     """One or two clauses with how they are joined and what stands in front."""
 
     kind: Literal["statement", "question", "command", "existence"]
-    main: Clause | Hint
+    main: Clause | ClueClause
     front: Slot = "subject"
     conjunction: Word | None = None
-    subordinate: Clause | Hint | None = None
+    subordinate: Clause | ClueClause | None = None
     subordinate_is_first: bool = False
-    joined: Clause | Hint | None = None  # a second main clause, after `joint`
+    joined: Clause | ClueClause | None = None  # a second main clause, after `joint`
     joint: Literal["but", "and"] = "and"
     joined_keeps_subject: bool = True
     addressee: Name | None = None
@@ -197,11 +203,11 @@ def nominals(tree: Sentence) -> Iterator[Nominal]:
             yield from _nominals_of(part)
 
 
-def _nominals_of(tree: Clause | Hint) -> Iterator[Nominal]:
+def _nominals_of(tree: Clause | ClueClause) -> Iterator[Nominal]:
     found: list[Nominal | None] = [tree.subject]
     if isinstance(tree, Clause):
         found += [tree.accusative, tree.dative]
-        found += [place.nominal for place in (tree.oblique, tree.place) if isinstance(place, Place)]
+        found += [place.nominal for place in (tree.oblique, tree.place) if isinstance(place, PrepositionalPhrase)]
         if tree.predicate is not None:
             found += [tree.predicate.nominal, tree.predicate.than]
         if tree.content is not None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from transduce.demo.german_verbs import HABEN, SEIN, WERDEN, GermanVerb
-from transduce.demo.lexicon import lexicon
+from demo_grammar.german_verbs import HABEN, SEIN, WERDEN, GermanVerb
+from demo_grammar.lexicon import lexicon
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from transduce.demo import english, german
-from transduce.demo.german_nouns import noun_form, noun_phrase
-from transduce.demo.lexicon import Preposition, lexicon
-from transduce.demo.tree import (
+from demo_grammar import english, german
+from demo_grammar.german_nouns import noun_form, noun_phrase
+from demo_grammar.lexicon import Preposition, lexicon
+from demo_grammar.tree import (
     ALL,
     BARE,
     EVERY,
@@ -22,14 +22,14 @@ from transduce.demo.tree import (
     A,
     Case,
     Clause,
+    ClueClause,
     Content,
     Determiner,
-    Hint,
     I,
     Name,
     Nominal,
     NounPhrase,
-    Place,
+    PrepositionalPhrase,
     RelativePronoun,
     Sentence,
 )
@@ -114,8 +114,8 @@ def test_every_noun_takes_the_article_of_its_gender_and_case() -> None:
     ],
 )
 def test_prepositions_contract(preposition: str, case: str, noun: str, text: str) -> None:
-    place = Place(Preposition("", preposition, case), NounPhrase(lexicon().nouns[noun]))  # type: ignore[arg-type]
-    assert german.place(place).core == text
+    place = PrepositionalPhrase(Preposition("", preposition, case), NounPhrase(lexicon().nouns[noun]))  # type: ignore[arg-type]
+    assert german.prepositional_phrase(place).core == text
 
 
 def _clauses(tree: Sentence) -> Iterator[tuple[Clause, str]]:
@@ -228,7 +228,7 @@ def _all_nominals(tree: Sentence) -> Iterator[tuple[Nominal, Case]]:
         if clause.dative is not None:
             yield clause.dative, "dative"
         for place in (clause.oblique, clause.place):
-            if isinstance(place, Place):
+            if isinstance(place, PrepositionalPhrase):
                 yield place.nominal, place.preposition.case
 
 
@@ -303,7 +303,7 @@ def test_not_a_is_kein_and_any_other_not_is_nicht(trees: list[Sentence]) -> None
 def test_a_hint_is_the_same_clause_in_either_order() -> None:
     clue = next(clue for clue in lexicon().clues if clue.sense == "key.lock")
     subject = NounPhrase(lexicon().nouns["key.lock"])
-    hint = Hint(subject, clue, is_past=True)
+    hint = ClueClause(subject, clue, is_past=True)
     speaker = Name("Anna", "Anna", is_plural=False, is_female=True)
     says = Clause(speaker, lexicon().verbs["say"], content=Content("that", hint))
     assert german.sentence(Sentence("statement", hint)) == "Der Schlüssel öffnete die Tür des Kellers."

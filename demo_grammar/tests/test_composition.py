@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from transduce.demo import english, german
-from transduce.demo.chance import Chance
-from transduce.demo.composition import compose
-from transduce.demo.lexicon import lexicon
-from transduce.demo.tree import DU, IHR, SIE, WHAT, Clause, Hint, NounPhrase, Pronoun, Sentence
+from demo_grammar import english, german
+from demo_grammar.chance import Chance
+from demo_grammar.composition import compose
+from demo_grammar.lexicon import lexicon
+from demo_grammar.tree import DU, IHR, SIE, WHAT, Clause, ClueClause, NounPhrase, Pronoun, Sentence
 
 
 def _nouns(tree: object) -> Iterator[NounPhrase]:
@@ -99,8 +99,8 @@ def test_the_senses_of_a_noun_are_told_by_a_clue(trees: list[Sentence]) -> None:
     assert seen > 100
 
 
-def _hints(tree: object) -> Iterator[Hint]:
-    if isinstance(tree, Hint):
+def _hints(tree: object) -> Iterator[ClueClause]:
+    if isinstance(tree, ClueClause):
         yield tree
     elif isinstance(tree, tuple):
         for part in tree:

@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from transduce.demo.lexicon import Lexicon, lexicon
-from transduce.demo.tree import Clause, Hint, Nominal, NounPhrase, Place, RelativePronoun, Sentence
+from demo_grammar.lexicon import Lexicon, lexicon
+from demo_grammar.tree import Clause, ClueClause, Nominal, NounPhrase, PrepositionalPhrase, RelativePronoun, Sentence
 
 _ONE_IN = 25
 _FEWEST_PARTNERS = 12  # a word with fewer of them would be hardly left in training
@@ -46,9 +46,9 @@ def _possible(words: Lexicon) -> Iterator[Combination]:
             yield from (Combination(key, noun) for noun in fitting)
 
 
-def _of_clause(tree: Clause | Hint, antecedent: NounPhrase | None) -> Iterator[Combination]:
+def _of_clause(tree: Clause | ClueClause, antecedent: NounPhrase | None) -> Iterator[Combination]:
     yield from _of_nominal(tree.subject)
-    if isinstance(tree, Hint):
+    if isinstance(tree, ClueClause):
         return
     oblique = tree.oblique.nominal if tree.oblique is not None else None
     objects = (tree.subject,) if tree.is_passive else (tree.accusative, oblique)
@@ -58,7 +58,7 @@ def _of_clause(tree: Clause | Hint, antecedent: NounPhrase | None) -> Iterator[C
             yield Combination(tree.verb.key, _key(noun_phrase))
     for other in (tree.accusative, tree.dative, oblique, tree.place):
         if other is not None:
-            yield from _of_nominal(other.nominal if isinstance(other, Place) else other)
+            yield from _of_nominal(other.nominal if isinstance(other, PrepositionalPhrase) else other)
     if tree.predicate is not None:
         said = tree.predicate
         subject = antecedent if isinstance(tree.subject, RelativePronoun) else tree.subject

@@ -10,22 +10,23 @@ where German uses the perfect; verbs of state keep the preterite.
 
 from typing import Literal, NamedTuple
 
-from transduce.demo.english import relative_slot
-from transduce.demo.german_nouns import ENDINGS, after_preposition, noun_phrase
-from transduce.demo.german_verbs import HABEN, LIKE_TO, SEIN, WERDEN, Forms
-from transduce.demo.tree import (
+from demo_grammar.english import relative_slot
+from demo_grammar.german_nouns import ENDINGS, after_preposition, noun_phrase
+from demo_grammar.german_verbs import HABEN, LIKE_TO, SEIN, WERDEN, Forms
+from demo_grammar.marks import weave
+from demo_grammar.tree import (
     A_BARE,
     BARE,
     NO,
     A,
     Case,
     Clause,
-    Hint,
+    ClueClause,
     Name,
     Nominal,
     NounPhrase,
-    Place,
     Predicate,
+    PrepositionalPhrase,
     Pronoun,
     RelativePronoun,
     Sentence,
@@ -42,7 +43,7 @@ _ADVERBS = frozenset({"nicht", "nie", "noch", "schon", "gern"})  # a relative cl
 _LATE = frozenset({"schon"})  # adverbs that follow a definite object: er hat das Buch schon gelesen
 
 
-class Verbs(NamedTuple):
+class VerbGroup(NamedTuple):
     """The parts of a verb group: the finite verb, what stands at the end, and a separable prefix."""
 
     finite: str
@@ -59,8 +60,8 @@ class Phrase(NamedTuple):
 
 def sentence(tree: Sentence) -> str:
     """Return the German sentence."""
-    if isinstance(tree.main, Hint):
-        text = hint(tree.main)
+    if isinstance(tree.main, ClueClause):
+        text = clue_clause(tree.main)
     elif tree.kind == "command":
         text = clause(tree.main, order="command")
     else:
@@ -74,15 +75,15 @@ def sentence(tree: Sentence) -> str:
     if tree.joined is not None:
         text = _join(text, tree)
     if tree.addressee is not None:
-        name = tree.addressee.german
+        name = weave(tree.addressee.german, tree.addressee.mark)
         text = f"{name}, {text}" if tree.addressee_is_first else f"{text}, {name}"
     return _finish(text, {"question": "?", "command": "!"}.get(tree.kind, "."))
 
 
 def _join(text: str, tree: Sentence) -> str:
     second = tree.joined
-    if isinstance(second, Hint):
-        joined = hint(second)
+    if isinstance(second, ClueClause):
+        joined = clue_clause(second)
     else:
         assert second is not None, "the caller has checked"
         joined = clause(second, order="second" if tree.joined_keeps_subject else "elided")
@@ -95,7 +96,7 @@ def _share_auxiliary(first: Clause, second: Clause, text: str) -> str:
     """Leave out an auxiliary that has just been said: ich habe gekocht und gegessen."""
     before, after = verb_group(first), verb_group(second)
     is_shared = before.finite == after.finite and before.nonfinite and after.nonfinite
-    return text.removeprefix(f"{after.finite} ") if is_shared else text
+    return text.removeprefix(f"{weave(after.finite, second.mark)} ") if is_shared else text
 
 
 def _finish(text: str, mark: str) -> str:
@@ -109,16 +110,18 @@ def _finish(text: str, mark: str) -> str:
 Order = Literal["second", "first", "last", "command", "elided"]
 
 
-def hint(tree: Hint) -> str:
+def clue_clause(tree: ClueClause) -> str:
     """Return a main clause whose predicate is one of the lexicon's clues."""
     subject = phrase(tree.subject, "nominative")
-    return f"{subject.core}{subject.relative} {tree.clue.german[tree.is_past]} {tree.clue.german_rest}"
+    verb = weave(tree.clue.german[tree.is_past], tree.mark)
+    return f"{subject.core}{subject.relative} {verb} {tree.clue.german_rest}"
 
 
-def _subordinate(tree: Clause | Hint) -> str:
-    if isinstance(tree, Hint):
+def _subordinate(tree: Clause | ClueClause) -> str:
+    if isinstance(tree, ClueClause):
         subject = phrase(tree.subject, "nominative")
-        return f"{subject.core}{subject.relative} {tree.clue.german_rest} {tree.clue.german[tree.is_past]}"
+        verb = weave(tree.clue.german[tree.is_past], tree.mark)
+        return f"{subject.core}{subject.relative} {tree.clue.german_rest} {verb}"
     return clause(tree, order="last")
 
 
@@ -127,6 +130,7 @@ def clause(tree: Clause, *, order: Order, front: Slot = "subject", is_question: 
     if order == "first":
         front = ""
     verbs = _command_verbs(tree) if order == "command" else verb_group(tree, is_question=is_question)
+    verbs = VerbGroup(*(weave(part, tree.mark) for part in verbs))
     lead = _slot(tree, front) if order in ("second", "last") and front else Phrase("")
     words, relative = _with_relative_apart(_fields(tree, front=front, order=order))
     if order == "last":
@@ -154,7 +158,7 @@ def _content(tree: Clause) -> str:
     assert isinstance(inner, Clause), "a clue has no infinitive"
     words, relative = _with_relative_apart(_middle(inner, front="subject", is_command=False))
     opening = "um" if tree.content.conjunction == "in order to" else ""
-    words = [opening, *words, inner.verb.german.infinitive_with_zu, relative]
+    words = [opening, *words, weave(inner.verb.german.infinitive_with_zu, inner.mark), relative]
     return f", {' '.join(word for word in words if word)},"
 
 
@@ -164,7 +168,7 @@ def _fields(tree: Clause, *, front: Slot, order: Order) -> list[Phrase]:
     if order == "elided" or (front == "subject" and order in ("second", "last")):
         return middle
     if order == "command":
-        return [Phrase("Sie"), *middle] if person_of(tree.subject) == 5 else middle
+        return [phrase(tree.subject, "nominative"), *middle] if person_of(tree.subject) == 5 else middle
     subject = phrase(tree.subject, "nominative")
     if tree.verb.german.reflexive and not any(isinstance(n, Pronoun) for n in (tree.subject, tree.accusative)):
         return [middle[0], subject, *middle[1:]]  # heute freut sich der Mann
@@ -230,7 +234,7 @@ def _closing(tree: Clause, said: Predicate | None, *, front: Slot) -> list[Phras
     """Return prepositional object, predicate, and the place that belongs to the verb, nearest to the end."""
     fields = []
     if tree.oblique is not None and front != "oblique":
-        fields.append(place(tree.oblique))
+        fields.append(prepositional_phrase(tree.oblique))
     if said is not None:
         fields.append(predicate(said))
     if tree.place is not None and front != "place" and not tree.verb.possible_places:
@@ -264,47 +268,51 @@ def _slot(tree: Clause, name: Slot) -> Phrase:
         return Phrase(tree.time.german if tree.time is not None else "")
     if name in ("oblique", "place"):
         filled = tree.oblique if name == "oblique" else tree.place
-        return place(filled) if isinstance(filled, Place) else Phrase(filled.german if filled is not None else "")
+        return (
+            prepositional_phrase(filled)
+            if isinstance(filled, PrepositionalPhrase)
+            else Phrase(filled.german if filled is not None else "")
+        )
     if name == "accusative":
         return phrase(tree.accusative, "accusative") if tree.accusative is not None else Phrase("")
     return phrase(tree.dative, "dative") if tree.dative is not None else Phrase("")
 
 
-def verb_group(tree: Clause, *, is_question: bool = False) -> Verbs:
+def verb_group(tree: Clause, *, is_question: bool = False) -> VerbGroup:
     """Return the finite verb and what stands at the end of the clause."""
     person, verb = person_of(tree.subject), tree.verb.german
     if tree.modal is not None and tree.modal is not LIKE_TO:
         forms = tree.modal.past if tree.tense == "past" else tree.modal.present
-        return Verbs(forms[person], verb.full_infinitive)
+        return VerbGroup(forms[person], verb.full_infinitive)
     if tree.is_passive:
         return _passive(tree, person)
     tense = tree.tense
-    if tense == "past" and "state" not in tree.verb.flags and (is_question or _is_of_the_talk(tree.subject)):
+    if tense == "past" and "state" not in tree.verb.flags and (is_question or _is_first_or_second_person(tree.subject)):
         tense = "perfect"
     if tense == "future":
-        return Verbs(WERDEN.present[person], verb.full_infinitive)
+        return VerbGroup(WERDEN.present[person], verb.full_infinitive)
     if tense in ("perfect", "pluperfect"):
         auxiliary = HABEN if verb.auxiliary == "haben" else SEIN
         forms = auxiliary.present if tense == "perfect" else auxiliary.past
-        return Verbs(forms[person], verb.participle)
+        return VerbGroup(forms[person], verb.participle)
     simple: Forms = verb.past if tense == "past" else verb.present
-    return Verbs(simple[person], prefix=verb.prefix)
+    return VerbGroup(simple[person], prefix=verb.prefix)
 
 
-def _passive(tree: Clause, person: int) -> Verbs:
+def _passive(tree: Clause, person: int) -> VerbGroup:
     participle = tree.verb.german.participle
     if tree.tense == "perfect":
-        return Verbs(SEIN.present[person], f"{participle} worden")
+        return VerbGroup(SEIN.present[person], f"{participle} worden")
     if tree.tense == "future":
-        return Verbs(WERDEN.present[person], f"{participle} werden")
-    return Verbs((WERDEN.past if tree.tense == "past" else WERDEN.present)[person], participle)
+        return VerbGroup(WERDEN.present[person], f"{participle} werden")
+    return VerbGroup((WERDEN.past if tree.tense == "past" else WERDEN.present)[person], participle)
 
 
-def _command_verbs(tree: Clause) -> Verbs:
-    return Verbs(tree.verb.german.imperative(person_of(tree.subject)), prefix=tree.verb.german.prefix)
+def _command_verbs(tree: Clause) -> VerbGroup:
+    return VerbGroup(tree.verb.german.imperative(person_of(tree.subject)), prefix=tree.verb.german.prefix)
 
 
-def _is_of_the_talk(subject: Nominal) -> bool:
+def _is_first_or_second_person(subject: Nominal) -> bool:
     return isinstance(subject, Pronoun) and subject.english in ("I", "we", "you")
 
 
@@ -320,23 +328,22 @@ def person_of(subject: Nominal) -> int:
 def phrase(tree: Nominal, case: Case) -> Phrase:
     """Return a noun phrase, pronoun or name in its case, its relative clause apart."""
     if isinstance(tree, Name):
-        return Phrase(tree.german)
+        return Phrase(weave(tree.german, tree.mark))
     if isinstance(tree, Pronoun):
-        return Phrase(tree.german[("nominative", "accusative", "dative").index(case)])
+        return Phrase(weave(tree.german[("nominative", "accusative", "dative").index(case)], tree.mark))
     if isinstance(tree, RelativePronoun):
-        if case == "dative" and tree.agreement == "p":
-            return Phrase("denen")
-        return Phrase(ENDINGS["definite", case, tree.agreement])
+        is_denen = case == "dative" and tree.agreement == "p"
+        return Phrase(weave("denen" if is_denen else ENDINGS["definite", case, tree.agreement], tree.mark))
     if tree.relative is None:
         return Phrase(noun_phrase(tree, case))
-    if isinstance(tree.relative, Hint):
+    if isinstance(tree.relative, ClueClause):
         inner = _subordinate(tree.relative)
     else:
         inner = clause(tree.relative, order="last", front=relative_slot(tree.relative))
     return Phrase(noun_phrase(tree, case), f", {inner},")
 
 
-def place(tree: Place) -> Phrase:
+def prepositional_phrase(tree: PrepositionalPhrase) -> Phrase:
     """Return a preposition with its noun phrase in the case that it governs."""
     inner = phrase(tree.nominal, tree.preposition.case)
     return Phrase(after_preposition(tree, inner.core), inner.relative)

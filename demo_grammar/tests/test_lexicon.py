@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from transduce.demo.lexicon import COLUMNS, lexicon, read_lexicon
+from demo_grammar.lexicon import COLUMNS, lexicon, read_lexicon
 from transduce.errors import DataError
 
 HEADER = "\t".join(COLUMNS)

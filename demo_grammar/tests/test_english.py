@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from transduce.demo import english
-from transduce.demo.german_verbs import CAN, HAVE_TO, LIKE_TO, MUST_NOT, WANT_TO, WOULD_LIKE, Modal
-from transduce.demo.lexicon import lexicon
-from transduce.demo.tree import (
+from demo_grammar import english
+from demo_grammar.german_verbs import CAN, HAVE_TO, LIKE_TO, MUST_NOT, WANT_TO, WOULD_LIKE, Modal
+from demo_grammar.lexicon import lexicon
+from demo_grammar.tree import (
     HE,
     THE,
     THEY,

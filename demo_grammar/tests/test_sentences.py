@@ -2,10 +2,10 @@
 
 import pytest
 
-from transduce.demo import english, german
-from transduce.demo.german_verbs import CAN, HAVE_TO, LIKE_TO, MUST, MUST_NOT
-from transduce.demo.lexicon import Preposition, Word, lexicon
-from transduce.demo.tree import (
+from demo_grammar import english, german
+from demo_grammar.german_verbs import CAN, HAVE_TO, LIKE_TO, MUST, MUST_NOT
+from demo_grammar.lexicon import Preposition, Word, lexicon
+from demo_grammar.tree import (
     A_BARE,
     BARE,
     DU,
@@ -25,8 +25,8 @@ from transduce.demo.tree import (
     I,
     Name,
     NounPhrase,
-    Place,
     Predicate,
+    PrepositionalPhrase,
     RelativePronoun,
     Sentence,
 )
@@ -47,10 +47,10 @@ def a(noun: str, *adjectives: str) -> NounPhrase:
     return the(noun, *adjectives)._replace(determiner=A)
 
 
-IN_GARDEN = Place(Preposition("in", "in", "dative"), the("garden"))
-ON_TABLE = Place(Preposition("on", "auf", "accusative"), the("table"))
-FOR_BUS = Place(Preposition("for", "auf", "accusative"), the("bus"))
-BY_TEACHER = Place(Preposition("by", "von", "dative"), the("teacher"))
+IN_GARDEN = PrepositionalPhrase(Preposition("in", "in", "dative"), the("garden"))
+ON_TABLE = PrepositionalPhrase(Preposition("on", "auf", "accusative"), the("table"))
+FOR_BUS = PrepositionalPhrase(Preposition("for", "auf", "accusative"), the("bus"))
+BY_TEACHER = PrepositionalPhrase(Preposition("by", "von", "dative"), the("teacher"))
 
 STATEMENTS = [
     (Clause(HE, V["help"], dative=SHE), "He helps her.", "Er hilft ihr."),
@@ -86,7 +86,9 @@ STATEMENTS = [
         "Sie hat das Fenster noch nicht aufgemacht.",
     ),
     (
-        Clause(I, V["look forward to"], oblique=Place(Preposition("to", "auf", "accusative"), the("concert"))),
+        Clause(
+            I, V["look forward to"], oblique=PrepositionalPhrase(Preposition("to", "auf", "accusative"), the("concert"))
+        ),
         "I look forward to the concert.",
         "Ich freue mich auf das Konzert.",
     ),
@@ -114,7 +116,7 @@ STATEMENTS = [
         Clause(
             SHE,
             V["live"],
-            place=Place(
+            place=PrepositionalPhrase(
                 Preposition("in", "in", "dative"),
                 the("house")._replace(
                     relative=Clause(HE, V["build"], "past", accusative=RelativePronoun("n", is_person=False))
@@ -295,7 +297,7 @@ OTHERS = [
     (
         Sentence(
             "existence",
-            Clause(a("book"), V["lie"], place=Place(Preposition("on", "auf", "dative"), the("table"))),
+            Clause(a("book"), V["lie"], place=PrepositionalPhrase(Preposition("on", "auf", "dative"), the("table"))),
             front="place",
         ),
         "There is a book on the table.",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transduce.demo.numerals import (
+from demo_grammar.numerals import (
     english_hour,
     english_number,
     english_ordinal,

@@ -1,0 +1,149 @@
+"""Relative clauses: about who did it, what it was done to, whom it was done for, where, and whose something is."""
+
+from typing import TypeGuard
+
+from demo_grammar import times
+from demo_grammar.clauses import clause
+from demo_grammar.nominals import noun_phrase, person, sex_is_unstated
+from demo_grammar.sampler import WordSampler
+from demo_grammar.tree import (
+    SHE,
+    THE,
+    THIS,
+    A,
+    Clause,
+    Determiner,
+    Nominal,
+    NounPhrase,
+    Predicate,
+    PrepositionalPhrase,
+    RelativePronoun,
+    Tense,
+)
+
+_WHOSE = {"m": "dessen", "n": "dessen", "f": "deren", "p": "deren"}
+_VERBS_OF_PLACE = ("live", "work", "stay", "wait")
+_POSSESSIONS = ("vehicle", "pet", "kin", "device", "coat", "hat", "jacket", "suitcase")
+
+
+def takes_relative(tree: Nominal | None) -> TypeGuard[NounPhrase]:
+    """Return whether a relative clause can be about this nominal."""
+    return (
+        isinstance(tree, NounPhrase)
+        and tree.determiner in (THE, A, THIS)
+        and tree.owner is None
+        and tree.relative is None
+        and tree.noun.classes.isdisjoint({"mass", "sky.one", "unit", "sense"})
+        and not tree.noun.key.endswith(".f")
+    )
+
+
+def with_relative(sampler: WordSampler, tree: NounPhrase, *, main: Clause) -> NounPhrase:
+    """Return the phrase with a relative clause, or as it was if chance finds none that fits the main clause."""
+    relative = _relative(sampler, tree)
+    if relative is None or relative.verb is main.verb or (relative.subject is SHE and sex_is_unstated(main.subject)):
+        return tree
+    return tree._replace(relative=relative)
+
+
+def _relative(sampler: WordSampler, antecedent: NounPhrase) -> Clause | None:
+    classes = antecedent.noun.classes
+    pronoun = RelativePronoun(antecedent.agreement, "person" in classes)
+    draw = sampler.chance.below(100)
+    if "person" in classes:
+        if draw < 45:
+            return _acting(sampler, antecedent, pronoun)
+        if draw < 65:
+            return _helped(sampler, antecedent, pronoun)
+        if draw < 80:
+            return _whose(sampler, antecedent)
+    elif antecedent.noun.location is not None and not classes.isdisjoint({"building", "town", "home"}) and draw < 45:
+        return _lived_in(sampler, antecedent, pronoun)
+    elif draw < 20:
+        return _acting(sampler, antecedent, pronoun)
+    if draw > 88:
+        return _thought_of(sampler, antecedent, pronoun)
+    return _done_to(sampler, antecedent, pronoun)
+
+
+def _acting(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
+    verbs = sampler.index.done_by[antecedent.noun.key]
+    if not verbs:
+        return None
+    verb = sampler.chance.one(verbs)
+    tree = clause(sampler, verb, actor=pronoun, timing=times.background_timing(sampler, verb))
+    return tree._replace(manner=None)
+
+
+def _done_to(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
+    verbs = [
+        verb
+        for verb in sampler.index.done_to[antecedent.noun.key]
+        if "plural" not in verb.flags or antecedent.is_plural
+    ]
+    if not verbs:
+        return None
+    verb = sampler.chance.one(verbs)
+    timing = times.background_timing(sampler, verb)
+    tree = Clause(_somebody_else(sampler, antecedent), verb, timing.tense, time=timing.time, accusative=pronoun)
+    if verb.datives:
+        return tree._replace(dative=noun_phrase(sampler, sampler.noun("kin"), is_simple=True, is_plural=False))
+    return tree
+
+
+def _helped(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause:
+    verbs = [verb for verb in sampler.index.deeds if verb.datives and not verb.accusatives]
+    verb = sampler.chance.one(verbs)
+    timing = times.background_timing(sampler, verb)
+    return Clause(_somebody_else(sampler, antecedent), verb, timing.tense, time=timing.time, dative=pronoun)
+
+
+def _thought_of(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
+    verbs = [
+        verb
+        for verb in sampler.index.actions
+        if verb.preposition is not None and not antecedent.noun.classes.isdisjoint(verb.targets)
+    ]
+    if not verbs:
+        return None
+    verb = sampler.chance.one(verbs)
+    timing = times.background_timing(sampler, verb)
+    assert verb.preposition is not None, "verbs without one are left out"
+    return Clause(
+        _somebody_else(sampler, antecedent),
+        verb,
+        timing.tense,
+        time=timing.time,
+        oblique=PrepositionalPhrase(verb.preposition, pronoun),
+    )
+
+
+def _whose(sampler: WordSampler, antecedent: NounPhrase) -> Clause | None:
+    noun = sampler.noun(*_POSSESSIONS)
+    fitting = sampler.lexicon.fitting[noun.key]
+    if not fitting or noun.english == antecedent.noun.english:
+        return None
+    whose = Determiner("whose", "whose", _WHOSE[antecedent.agreement], "")
+    tense: Tense = sampler.chance.one(("present", "past"))
+    had = NounPhrase(noun, whose)
+    return Clause(had, sampler.lexicon.verbs["be"], tense, predicate=Predicate(sampler.chance.one(fitting)))
+
+
+def _lived_in(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause:
+    verb = sampler.lexicon.verbs[sampler.chance.one(_VERBS_OF_PLACE)]
+    assert antecedent.noun.location is not None, "only places are lived in"
+    tense: Tense = sampler.chance.one(("present", "past"))
+    place = PrepositionalPhrase(antecedent.noun.location, pronoun)
+    return Clause(_somebody_else(sampler, antecedent), verb, tense, place=place)
+
+
+def _somebody_else(sampler: WordSampler, antecedent: NounPhrase) -> Nominal:
+    """Return another person, never "she" beside somebody whom "she" could mean."""
+    while True:
+        actor = person(sampler)
+        if isinstance(actor, NounPhrase):
+            if "role" in actor.noun.classes or actor.noun.english == antecedent.noun.english:
+                continue
+        elif actor is SHE and sex_is_unstated(antecedent):
+            continue
+        return actor
