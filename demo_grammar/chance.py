@@ -1,7 +1,7 @@
-"""Chance that repeats: the same seed gives the same choices on every platform and Python version.
+"""Random choices that repeat: a seed gives the same choices on every platform and Python version.
 
-Only `random.Random.random` is used, the one method whose sequence Python promises to keep. `choice`, `sample` and
-`shuffle` have changed their algorithms before and may again.
+Only `random.Random.random` is used, the one method whose sequence Python promises to keep. The algorithms of `choice`,
+`sample` and `shuffle` have changed between versions.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Chance:
-    """A stream of choices, named so that streams of one seed are independent of each other."""
+    """A stream of random choices; streams with the same seed and different names are independent."""
 
     def __init__(self, seed: int, *, stream: str) -> None:
         key = hashlib.sha256(f"{seed} {stream}".encode()).digest()
@@ -32,5 +32,5 @@ class Chance:
         return first + int(self._random() * (last - first + 1))
 
     def one(self, options: Sequence[T]) -> T:
-        """Return one of the options; write an option twice to make it twice as likely."""
+        """Return one of the options; an option that is listed twice is twice as likely."""
         return options[int(self._random() * len(options))]

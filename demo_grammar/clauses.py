@@ -1,4 +1,4 @@
-"""Clauses that make sense: a verb, somebody who can do it, and what it can be done to, where and how."""
+"""Clauses that make sense: a verb with a subject, objects, place and manner that fit it."""
 
 from demo_grammar import times
 from demo_grammar.lexicon import Noun, Preposition, Verb
@@ -29,12 +29,12 @@ _THE_IN_GERMAN = Determiner("", "", "d", "definite")  # to Turkey: in die Türke
 def clause(
     sampler: WordSampler, verb: Verb, *, actor: Nominal | None = None, timing: times.Timing | None = None
 ) -> Clause:
-    """Return a clause with `verb`, everything not given chosen to fit."""
+    """Return a clause with `verb`; subject, timing, objects and place are drawn to fit unless given."""
     if actor is None:
         actor = subject(sampler, verb.subjects)
     if timing is None:
         timing = times.timing(sampler, verb, actor)
-    if timing.negation:  # "all do not" and "one does not" would leave open how many do
+    if timing.negation:  # "all do not" and "a man does not" are ambiguous
         actor = definite(actor)
         if isinstance(actor, NounPhrase) and actor.determiner is ALL:
             actor = actor._replace(determiner=THE)
@@ -68,7 +68,7 @@ def _with_objects(sampler: WordSampler, tree: Clause) -> Clause:
 
 
 def _with_accusative(sampler: WordSampler, tree: Clause) -> Clause:
-    """Add the direct object; one of the actor's own tells whether the actor is he or she."""
+    """Add the direct object; its possessive ("her car") may state the sex of the subject."""
     actor, pronoun = tree.subject, None
     if tree.dative is None and sampler.chance.holds(0.5):
         actor, pronoun = settle_pronoun(sampler, tree.subject)
@@ -113,7 +113,7 @@ def _with_circumstances(sampler: WordSampler, tree: Clause) -> Clause:
 
 
 def place_of(sampler: WordSampler, classes: tuple[str, ...]) -> PrepositionalPhrase:
-    """Return a place of one of the classes."""
+    """Return a place of one of the classes: in the garden."""
     kind = sampler.chance.one(classes)
     if kind.startswith("@"):
         return _named_place(sampler, kind[1:], moving=False)
@@ -121,7 +121,7 @@ def place_of(sampler: WordSampler, classes: tuple[str, ...]) -> PrepositionalPhr
 
 
 def destination(sampler: WordSampler, classes: tuple[str, ...]) -> PrepositionalPhrase:
-    """Return a goal of one of the classes."""
+    """Return a destination of one of the classes: to the station."""
     kind = sampler.chance.one(classes)
     if kind.startswith("@"):
         return _named_place(sampler, kind[1:], moving=True)
@@ -130,7 +130,7 @@ def destination(sampler: WordSampler, classes: tuple[str, ...]) -> Prepositional
 
 
 def _onto(noun: Noun) -> PrepositionalPhrase:
-    assert noun.location is not None, "what something is put on or into has a location"
+    assert noun.location is not None, "a noun of put= has a location"
     return PrepositionalPhrase(noun.location._replace(case="accusative"), NounPhrase(noun))
 
 

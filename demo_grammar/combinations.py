@@ -1,8 +1,8 @@
-"""Which words stand together in a sentence, and which of these pairs are kept out of training.
+"""Pairs of words that occur together in a sentence, and the pairs that training never sees.
 
-A model that has seen "red car" and "old boat" should know "red boat". About one in twenty-five pairs of verb and
-object, or of adjective and noun, is reserved by a hash, whatever the seed: it never occurs in training, and every
-sentence of one split has at least one.
+A model that has seen "red car" and "old boat" should translate "red boat". A hash reserves about one in twenty-five
+pairs of verb and object, or of adjective and noun, for every seed. A reserved pair never occurs in training, and every
+sentence of the split test_combinations has at least one.
 """
 
 import functools
@@ -14,11 +14,11 @@ from demo_grammar.lexicon import Lexicon, lexicon
 from demo_grammar.tree import Clause, ClueClause, Nominal, NounPhrase, PrepositionalPhrase, RelativePronoun, Sentence
 
 _ONE_IN = 25
-_FEWEST_PARTNERS = 12  # a word with fewer of them would be hardly left in training
+_FEWEST_PARTNERS = 12  # a word with fewer partners would hardly occur in training
 
 
 class Combination(NamedTuple):
-    """A verb with its object, or an adjective with its noun, by their keys in the lexicon."""
+    """The keys in the lexicon of a verb and its object, or of an adjective and its noun."""
 
     first: str
     second: str
@@ -60,11 +60,11 @@ def _of_clause(tree: Clause | ClueClause, antecedent: NounPhrase | None) -> Iter
         if other is not None:
             yield from _of_nominal(other.nominal if isinstance(other, PrepositionalPhrase) else other)
     if tree.predicate is not None:
-        said = tree.predicate
+        predicate = tree.predicate
         subject = antecedent if isinstance(tree.subject, RelativePronoun) else tree.subject
-        if said.adjective is not None and isinstance(subject, NounPhrase):
-            yield Combination(said.adjective.key, _key(subject))
-        for phrase in (said.nominal, said.than):
+        if predicate.adjective is not None and isinstance(subject, NounPhrase):
+            yield Combination(predicate.adjective.key, _key(subject))
+        for phrase in (predicate.nominal, predicate.than):
             yield from _of_nominal(phrase)
     if tree.content is not None:
         yield from _of_clause(tree.content.clause, None)

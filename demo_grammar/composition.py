@@ -1,4 +1,4 @@
-"""All kinds of sentences together, each as often as it shall occur, and the long ones made by nesting."""
+"""Streams of sentences: all kinds with their frequencies, and long sentences made by nesting clauses."""
 
 from collections.abc import Callable, Iterator
 
@@ -32,7 +32,7 @@ _WEIGHTED_KINDS = tuple(kind for weight, kind in _KINDS for _ in range(weight))
 
 
 def compose(seed: int, *, stream: str) -> Iterator[Sentence]:
-    """Yield sentences without end, the same ones for the same seed and stream."""
+    """Yield sentences without end; a seed and a stream always give the same sentences."""
     chance = Chance(seed, stream=stream)
     sampler = WordSampler(chance)
     while True:
@@ -42,7 +42,7 @@ def compose(seed: int, *, stream: str) -> Iterator[Sentence]:
 
 
 def compose_long(seed: int, *, stream: str) -> Iterator[Sentence]:
-    """Yield sentences with more clauses inside each other than any that `compose` makes."""
+    """Yield sentences without end that nest more clauses than those of `compose`."""
     sampler = WordSampler(Chance(seed, stream=stream))
     while True:
         tree = joining.nested(sampler)
@@ -51,10 +51,10 @@ def compose_long(seed: int, *, stream: str) -> Iterator[Sentence]:
 
 
 def is_clear(tree: Sentence) -> bool:
-    """Return whether no "she" or "her" could be taken for somebody who is meant to be a man: she met the teacher."""
-    hides, tells = False, False
+    """Return False if "she" or "her" could refer to a person of unstated sex, who is masculine: she met the teacher."""
+    has_unstated_sex, has_she = False, False
     for nominal in nominals(tree):
-        hides = hides or sex_is_unstated(nominal)
+        has_unstated_sex = has_unstated_sex or sex_is_unstated(nominal)
         is_hers = isinstance(nominal, NounPhrase) and nominal.determiner is SHE.possessive
-        tells = tells or nominal is SHE or is_hers
-    return not (hides and tells)
+        has_she = has_she or nominal is SHE or is_hers
+    return not (has_unstated_sex and has_she)

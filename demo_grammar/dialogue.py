@@ -1,4 +1,4 @@
-"""Questions, commands, and sentences to somebody: only the name tells whether "you" is du, ihr or Sie."""
+"""Questions, commands and sentences with an addressee, whose name decides whether "you" is du, ihr or Sie."""
 
 from demo_grammar import times
 from demo_grammar.clauses import clause
@@ -36,13 +36,13 @@ _DONE: tuple[Tense, ...] = ("past", "past", "future")
 
 
 def yes_or_no(sampler: WordSampler) -> Sentence:
-    """Ask whether something is so."""
+    """Return a question to answer with yes or no."""
     verb = sampler.chance.one(sampler.index.actions)
-    tree = clause(sampler, verb, actor=_asked_about(sampler, verb), timing=_asked(sampler, verb))
+    tree = clause(sampler, verb, actor=_question_subject(sampler, verb), timing=_question_timing(sampler, verb))
     return Sentence("question", tree._replace(manner=None), front="")
 
 
-def _asked(sampler: WordSampler, verb: Verb) -> Timing:
+def _question_timing(sampler: WordSampler, verb: Verb) -> Timing:
     draw = sampler.chance.below(100)
     if "state" in verb.flags:
         return Timing("present")
@@ -57,7 +57,7 @@ def _asked(sampler: WordSampler, verb: Verb) -> Timing:
     return Timing("perfect")
 
 
-def _asked_about(sampler: WordSampler, verb: Verb) -> Nominal:
+def _question_subject(sampler: WordSampler, verb: Verb) -> Nominal:
     if "person" not in verb.subjects:
         return definite(subject(sampler, verb.subjects))
     if sampler.chance.holds(0.3):
@@ -66,7 +66,7 @@ def _asked_about(sampler: WordSampler, verb: Verb) -> Nominal:
 
 
 def open_question(sampler: WordSampler) -> Sentence:
-    """Ask who, whom, what, which, how many, where, when or why."""
+    """Return a question with who, whom, what, which, how many, where, when or why."""
     chance = sampler.chance
     draw = chance.below(6)
     if draw == 0:
@@ -78,7 +78,7 @@ def open_question(sampler: WordSampler) -> Sentence:
         sampler.index.actions if draw > 2 else [v for v in sampler.index.actions if v.places or v.possible_places]
     )
     tense: Tense = "present" if "state" in verb.flags else chance.one(_DONE)
-    tree = clause(sampler, verb, actor=_asked_about(sampler, verb), timing=Timing(tense))._replace(manner=None)
+    tree = clause(sampler, verb, actor=_question_subject(sampler, verb), timing=Timing(tense))._replace(manner=None)
     if draw == 2:
         return Sentence("question", tree._replace(place=_WHERE), front="place")
     return Sentence("question", tree._replace(time=_WHEN if draw == 3 else _WHY), front="time")
@@ -87,7 +87,7 @@ def open_question(sampler: WordSampler) -> Sentence:
 def _ask_for_object(sampler: WordSampler) -> Sentence:
     chance = sampler.chance
     verb = chance.one([v for v in sampler.index.deeds if (v.accusatives or v.datives) and not v.put])
-    tree = clause(sampler, verb, actor=_asked_about(sampler, verb), timing=Timing(chance.one(_DONE)))
+    tree = clause(sampler, verb, actor=_question_subject(sampler, verb), timing=Timing(chance.one(_DONE)))
     tree = tree._replace(manner=None)
     if not verb.accusatives:
         return Sentence("question", tree._replace(dative=WHO), front="dative")
@@ -105,7 +105,7 @@ def _ask_for_object(sampler: WordSampler) -> Sentence:
 
 
 def addressee(sampler: WordSampler) -> tuple[Name, Pronoun]:
-    """Return somebody to talk to and the "you" that is due to them."""
+    """Return an addressee and the German pronoun to address them with."""
     draw = sampler.chance.below(100)
     if draw < 38:
         return name(sampler), DU
@@ -117,12 +117,12 @@ def addressee(sampler: WordSampler) -> tuple[Name, Pronoun]:
 
 
 def addressed(sampler: WordSampler) -> Sentence:
-    """Tell or ask somebody something about themselves."""
+    """Return a statement or question about the addressee."""
     chance = sampler.chance
     somebody, you = addressee(sampler)
     verb = chance.one(sampler.index.deeds)
     if chance.holds(0.5):
-        timing = _asked(sampler, verb)
+        timing = _question_timing(sampler, verb)
         if timing.tense == "progressive":
             timing = Timing("perfect")
         tree = clause(sampler, verb, actor=you, timing=timing)._replace(manner=None)
@@ -134,7 +134,7 @@ def addressed(sampler: WordSampler) -> Sentence:
 
 
 def _about_you(sampler: WordSampler, somebody: Name, you: Pronoun) -> Sentence:
-    """Tell somebody what another one did to or for them: Anna, the teacher has called you."""
+    """Return a statement with the addressee as the object: Anna, the teacher has called you."""
     chance = sampler.chance
     verb = chance.one([v for v in sampler.index.deeds if "person" in (*v.accusatives, *v.datives)])
     actor = definite(noun_phrase(sampler, sampler.noun("person"), is_simple=True, is_plural=False))
@@ -147,7 +147,7 @@ def _about_you(sampler: WordSampler, somebody: Name, you: Pronoun) -> Sentence:
 
 
 def command(sampler: WordSampler) -> Sentence:
-    """Ask somebody to do something, or not to."""
+    """Return a request to do something, or not to do it."""
     chance = sampler.chance
     somebody, you = addressee(sampler)
     is_refusal = chance.holds(0.15)

@@ -1,4 +1,4 @@
-"""Trees read aloud in English: a and an, third person -s, do-support, who, whom and that."""
+"""English sentences from trees: articles, agreement, tenses, do-support, word order and relative pronouns."""
 
 from demo_grammar.german_verbs import Modal
 from demo_grammar.marks import weave
@@ -52,13 +52,13 @@ def _any_clause(tree: Clause | ClueClause, *, drops_subject: bool = False) -> st
 
 
 def clue_clause(tree: ClueClause) -> str:
-    """Return a clause whose predicate is one of the lexicon's clues."""
+    """Return a clause with a predicate from the clues of the lexicon."""
     verb = weave(tree.clue.english[tree.is_past], tree.mark)
     return f"{nominal(tree.subject)} {verb} {tree.clue.english_rest}"
 
 
 def clause(tree: Clause, *, front: Slot = "subject", is_question: bool = False, drops_subject: bool = False) -> str:
-    """Return a clause with the named slot in front; a question inverts unless it asks for its subject."""
+    """Return a clause that begins with the slot `front`; a question inverts unless it asks for its subject."""
     inverts = is_question and front != "subject"
     auxiliary, main = verb_group(tree, needs_support=inverts or tree.negation in ("not", "not yet"))
     negation = "never" if tree.negation == "never" else "not" if tree.negation else ""
@@ -71,24 +71,24 @@ def clause(tree: Clause, *, front: Slot = "subject", is_question: bool = False, 
     words.append(negation)
     if tree.frequency is not None:
         words.append(tree.frequency.english)
-    words += [weave(main, tree.mark), _rest(tree, front=front)]
+    words += [weave(main, tree.mark), _after_verb(tree, front=front)]
     return " ".join(word for word in words if word)
 
 
 def _command(tree: Clause) -> str:
     refusal = f"{weave('do', tree.mark)} not " if tree.negation else ""
     verb = weave(_with_particle(tree, tree.verb.english.base), tree.mark)
-    return f"please {refusal}{verb} {_rest(tree, front='')}".rstrip()
+    return f"please {refusal}{verb} {_after_verb(tree, front='')}".rstrip()
 
 
 def _existence(tree: Clause) -> str:
-    """Return what German says with es gibt or a verb of posture: there is a book on the table."""
+    """Return a clause with "there is", for German es gibt and verbs of posture: there is a book on the table."""
     subject = tree.accusative if tree.accusative is not None else tree.subject
     form = _BE["past" if tree.tense == "past" else "present"][agreement_of(subject)]
     return f"there {weave(form, tree.mark)} {nominal(subject)} {slot(tree, 'place')}"
 
 
-def _rest(tree: Clause, *, front: Slot) -> str:
+def _after_verb(tree: Clause, *, front: Slot) -> str:
     words: list[str] = []
     dative = "" if tree.dative is None or front == "dative" else nominal(tree.dative, is_object=True)
     accusative = "" if tree.accusative is None or front == "accusative" else nominal(tree.accusative, is_object=True)
@@ -114,12 +114,12 @@ def _rest(tree: Clause, *, front: Slot) -> str:
             words += [tree.content.conjunction, _any_clause(inner)]
         elif isinstance(inner, Clause):
             infinitive = f"to {_with_particle(inner, inner.verb.english.base)}"
-            words += [weave(infinitive, inner.mark), _rest(inner, front="")]
+            words += [weave(infinitive, inner.mark), _after_verb(inner, front="")]
     return " ".join(word for word in words if word)
 
 
 def slot(tree: Clause, name: Slot) -> str:
-    """Return what fills a slot other than the subject."""
+    """Return the words of a slot other than the subject."""
     if name == "time":
         return tree.time.english if tree.time is not None else ""
     if name in ("oblique", "place"):
@@ -136,7 +136,7 @@ def slot(tree: Clause, name: Slot) -> str:
 
 
 def verb_group(tree: Clause, *, needs_support: bool) -> tuple[str, str]:
-    """Return the first auxiliary, if there is one, and the rest: ("", "eats"), ("does", "eat"), ("has", "eaten")."""
+    """Return the first auxiliary, or "", and the other verbs: ("", "eats"), ("does", "eat"), ("has", "eaten")."""
     agreement = agreement_of(tree.subject)
     verb, tense = tree.verb.english, "past" if tree.tense in ("past", "pluperfect") else "present"
     if tree.modal is not None:
@@ -199,7 +199,7 @@ def nominal(tree: Nominal, *, is_object: bool = False) -> str:
 
 
 def noun_phrase(tree: NounPhrase) -> str:
-    """Return determiner, adjectives, noun, and what follows the noun."""
+    """Return determiner, adjectives, noun, the owner and the relative clause."""
     words = [adjective.english for adjective in tree.adjectives]
     words.append(weave(tree.noun.english_plural if tree.is_plural else tree.noun.english, tree.mark))
     owner = tree.owner
@@ -221,7 +221,7 @@ def noun_phrase(tree: NounPhrase) -> str:
 
 
 def relative_slot(tree: Clause) -> Slot:
-    """Return the slot of a relative clause in which its pronoun, or "whose" and its noun, stands."""
+    """Return the slot of the relative pronoun, or of the noun after "whose", in a relative clause."""
     if _is_relative(tree.subject):
         return "subject"
     if _is_relative(tree.accusative):
@@ -240,14 +240,14 @@ def _is_relative(tree: Nominal | None) -> bool:
 
 
 def article(following: str) -> str:
-    """Return a or an before the word that follows."""
+    """Return "a" or "an", as the following word needs it."""
     sound = following.lower()
     starts_with_vowel = sound[0] in "aeiou" and not sound.startswith(_SOUNDS_LIKE_A_CONSONANT)
     return "an" if starts_with_vowel or sound.startswith(_SILENT_H) else "a"
 
 
 def prepositional_phrase(tree: PrepositionalPhrase) -> str:
-    """Return a preposition with its noun phrase; after it, "that" becomes "which"."""
+    """Return a preposition and its noun phrase; "that" becomes "which" after a preposition."""
     text = nominal(tree.nominal, is_object=True)
     if isinstance(tree.nominal, RelativePronoun) and not tree.nominal.is_person:
         text = weave("which", tree.nominal.mark)
@@ -255,7 +255,7 @@ def prepositional_phrase(tree: PrepositionalPhrase) -> str:
 
 
 def predicate(tree: Predicate) -> str:
-    """Return what follows "to be"."""
+    """Return the words after "to be"."""
     if tree.phrase is not None:
         return tree.phrase.english
     if tree.nominal is not None:

@@ -1,11 +1,10 @@
-"""Trees read aloud in German: the finite verb second or last, and everything else in its field.
+"""German sentences from trees: tenses, cases and word order.
 
     front | finite verb | subject, pronouns, time, objects, manner, place | participle, infinitive or prefix | clauses
 
-A main clause has its verb second and whatever is talked about in front; a question without question word and a
-command begin with the verb; in a subordinate clause the finite verb goes to the end, after participle, infinitive
-and prefix. A past event is told in the preterite, except in questions and by or to those who talk (I, you, we),
-where German uses the perfect; verbs of state keep the preterite.
+The finite verb of a main clause is second. Commands and questions without a question word begin with it. A subordinate
+clause ends with it, after participle, infinitive and prefix. A past event takes the preterite; in questions, and with
+the subjects I, you and we, it takes the perfect, except for verbs of state.
 """
 
 from typing import Literal, NamedTuple
@@ -39,12 +38,13 @@ _REFLEXIVE = {
     "accusative": ("mich", "dich", "sich", "uns", "euch", "sich"),
     "dative": ("mir", "dir", "sich", "uns", "euch", "sich"),
 }
-_ADVERBS = frozenset({"nicht", "nie", "noch", "schon", "gern"})  # a relative clause passes over them
-_LATE = frozenset({"schon"})  # adverbs that follow a definite object: er hat das Buch schon gelesen
+# The relative clause of the phrase before these adverbs follows the verb.
+_ADVERBS = frozenset({"nicht", "nie", "noch", "schon", "gern"})
+_LATE_ADVERBS = frozenset({"schon"})  # adverbs that follow a definite object: er hat das Buch schon gelesen
 
 
 class VerbGroup(NamedTuple):
-    """The parts of a verb group: the finite verb, what stands at the end, and a separable prefix."""
+    """The finite verb, the participle or infinitive at the end of the clause, and the separable prefix."""
 
     finite: str
     nonfinite: str = ""
@@ -52,7 +52,7 @@ class VerbGroup(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """A phrase and its relative clause, which may have to wait until the verb has been said."""
+    """A phrase and its relative clause, which can follow the verb instead of the phrase."""
 
     core: str
     relative: str = ""
@@ -93,7 +93,7 @@ def _join(text: str, tree: Sentence) -> str:
 
 
 def _share_auxiliary(first: Clause, second: Clause, text: str) -> str:
-    """Leave out an auxiliary that has just been said: ich habe gekocht und gegessen."""
+    """Remove the second auxiliary if it equals the first: ich habe gekocht und gegessen."""
     before, after = verb_group(first), verb_group(second)
     is_shared = before.finite == after.finite and before.nonfinite and after.nonfinite
     return text.removeprefix(f"{weave(after.finite, second.mark)} ") if is_shared else text
@@ -101,7 +101,7 @@ def _share_auxiliary(first: Clause, second: Clause, text: str) -> str:
 
 def _finish(text: str, mark: str) -> str:
     text = text.replace(" ,", ",")
-    while ",," in text:  # where several clauses end at once
+    while ",," in text:  # several clauses end here
         text = text.replace(",,", ",")
     text = text.rstrip(",")
     return text[0].upper() + text[1:] + mark
@@ -111,7 +111,7 @@ Order = Literal["second", "first", "last", "command", "elided"]
 
 
 def clue_clause(tree: ClueClause) -> str:
-    """Return a main clause whose predicate is one of the lexicon's clues."""
+    """Return a main clause with a predicate from the clues of the lexicon."""
     subject = phrase(tree.subject, "nominative")
     verb = weave(tree.clue.german[tree.is_past], tree.mark)
     return f"{subject.core}{subject.relative} {verb} {tree.clue.german_rest}"
@@ -126,7 +126,7 @@ def _subordinate(tree: Clause | ClueClause) -> str:
 
 
 def clause(tree: Clause, *, order: Order, front: Slot = "subject", is_question: bool = False) -> str:
-    """Return a clause in the order asked for; `front` names what stands before the verb or opens a relative clause."""
+    """Return a clause with the finite verb in the place `order`; `front` is the slot that comes first."""
     if order == "first":
         front = ""
     verbs = _command_verbs(tree) if order == "command" else verb_group(tree, is_question=is_question)
@@ -141,7 +141,7 @@ def clause(tree: Clause, *, order: Order, front: Slot = "subject", is_question: 
 
 
 def _with_relative_apart(fields: list[Phrase]) -> tuple[list[str], str]:
-    """Return the fields in words, and the relative clause of the last phrase, which waits until after the verb."""
+    """Return the words of the fields, and the relative clause of the last phrase, which follows the verb."""
     last = len(fields) - 1
     while last >= 0 and fields[last].core in _ADVERBS:
         last -= 1
@@ -163,7 +163,7 @@ def _content(tree: Clause) -> str:
 
 
 def _fields(tree: Clause, *, front: Slot, order: Order) -> list[Phrase]:
-    """Return what follows the finite verb of a main clause, or opens a subordinate one, subject included."""
+    """Return subject and other phrases after the finite verb of a main clause, or after the subordinating word."""
     middle = _middle(tree, front=front, is_command=order == "command")
     if order == "elided" or (front == "subject" and order in ("second", "last")):
         return middle
@@ -176,12 +176,12 @@ def _fields(tree: Clause, *, front: Slot, order: Order) -> list[Phrase]:
 
 
 def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
-    """Return the fields between finite verb and end, the subject apart.
+    """Return the phrases between the finite verb and the end, without the subject.
 
-    Pronouns and names come first, then a definite dative, time, an indefinite dative, manner and place, and what
-    belongs to the verb; a definite accusative precedes manner and place, and with nicht, nie, schon or gern also time.
+    The order is: pronouns and names, definite dative, time, indefinite dative, manner and place, accusative, and what
+    the verb requires. A definite accusative precedes manner and place, and with nicht, nie, schon or gern also time.
     """
-    accusative, negation, said = _negated(tree)
+    accusative, negation, complement = _negated(tree)
     dative = None if front == "dative" else tree.dative
     accusative = None if front == "accusative" else accusative
     early = _early(tree, accusative, dative, is_command=is_command)
@@ -192,21 +192,21 @@ def _middle(tree: Clause, *, front: Slot, is_command: bool) -> list[Phrase]:
     times = _times(tree, front=front)
     late = [Phrase(word) for word in (*negation, "gern" if tree.modal is LIKE_TO else "") if word]
     if tree.frequency is not None:
-        (late if tree.frequency.german in _LATE else times).append(Phrase(tree.frequency.german))
+        (late if tree.frequency.german in _LATE_ADVERBS else times).append(Phrase(tree.frequency.german))
     manner = [] if tree.manner is None else [Phrase(tree.manner.german)]
     if tree.verb.possible_places and tree.place is not None and front != "place":
-        manner.append(_slot(tree, "place"))  # where it happens, not where it goes: im Garten ein Buch lesen
+        manner.append(_slot(tree, "place"))  # a location, not a destination: im Garten ein Buch lesen
     if not _is_definite(accusative):
         objects = [*times, *late, *datives, *manner, *accusatives]
     elif late and not datives:
         objects = [*accusatives, *times, *late, *manner]
     else:
         objects = [*times, *late, *datives, *accusatives, *manner]
-    return [*early, *objects, *_closing(tree, said, front=front)]
+    return [*early, *objects, *_closing(tree, complement, front=front)]
 
 
 def _early(tree: Clause, accusative: Nominal | None, dative: Nominal | None, *, is_command: bool) -> list[Phrase]:
-    """Return pronouns, names, bitte and a definite dative, which come before everything else."""
+    """Return pronouns, names, bitte and a definite dative, which come first."""
     early: list[Phrase] = []
     if isinstance(accusative, Pronoun):
         early.append(phrase(accusative, "accusative"))
@@ -230,29 +230,29 @@ def _times(tree: Clause, *, front: Slot) -> list[Phrase]:
     return times
 
 
-def _closing(tree: Clause, said: Predicate | None, *, front: Slot) -> list[Phrase]:
-    """Return prepositional object, predicate, and the place that belongs to the verb, nearest to the end."""
+def _closing(tree: Clause, complement: Predicate | None, *, front: Slot) -> list[Phrase]:
+    """Return prepositional object, predicate and the place that the verb requires, which come last."""
     fields = []
     if tree.oblique is not None and front != "oblique":
         fields.append(prepositional_phrase(tree.oblique))
-    if said is not None:
-        fields.append(predicate(said))
+    if complement is not None:
+        fields.append(predicate(complement))
     if tree.place is not None and front != "place" and not tree.verb.possible_places:
         fields.append(_slot(tree, "place"))
     return fields
 
 
 def _negated(tree: Clause) -> tuple[Nominal | None, tuple[str, ...], Predicate | None]:
-    """Return the accusative, the negation and the predicate: "not a" is kein, any other "not" is nicht."""
-    accusative, said = tree.accusative, tree.predicate
+    """Return accusative, negation and predicate after negating: "not a" is kein, any other "not" is nicht."""
+    accusative, complement = tree.accusative, tree.predicate
     if tree.negation in ("", "never"):
-        return accusative, ("nie",) if tree.negation else (), said
+        return accusative, ("nie",) if tree.negation else (), complement
     yet = "noch" if tree.negation == "not yet" else ""
     if isinstance(accusative, NounPhrase) and accusative.determiner in (A, BARE):
-        return accusative._replace(determiner=NO), (yet,), said
-    if said is not None and said.nominal is not None and said.nominal.determiner in (A, A_BARE):
-        return accusative, (yet,), said._replace(nominal=said.nominal._replace(determiner=NO))
-    return accusative, (yet, "nicht"), said
+        return accusative._replace(determiner=NO), (yet,), complement
+    if complement is not None and complement.nominal is not None and complement.nominal.determiner in (A, A_BARE):
+        return accusative, (yet,), complement._replace(nominal=complement.nominal._replace(determiner=NO))
+    return accusative, (yet, "nicht"), complement
 
 
 def _is_definite(tree: Nominal | None) -> bool:
@@ -279,7 +279,7 @@ def _slot(tree: Clause, name: Slot) -> Phrase:
 
 
 def verb_group(tree: Clause, *, is_question: bool = False) -> VerbGroup:
-    """Return the finite verb and what stands at the end of the clause."""
+    """Return the verbs of a clause: the finite one, the one at the end, and the separable prefix."""
     person, verb = person_of(tree.subject), tree.verb.german
     if tree.modal is not None and tree.modal is not LIKE_TO:
         forms = tree.modal.past if tree.tense == "past" else tree.modal.present
@@ -326,7 +326,7 @@ def person_of(subject: Nominal) -> int:
 
 
 def phrase(tree: Nominal, case: Case) -> Phrase:
-    """Return a noun phrase, pronoun or name in its case, its relative clause apart."""
+    """Return a noun phrase, pronoun or name in a case, and its relative clause."""
     if isinstance(tree, Name):
         return Phrase(weave(tree.german, tree.mark))
     if isinstance(tree, Pronoun):
@@ -344,13 +344,13 @@ def phrase(tree: Nominal, case: Case) -> Phrase:
 
 
 def prepositional_phrase(tree: PrepositionalPhrase) -> Phrase:
-    """Return a preposition with its noun phrase in the case that it governs."""
+    """Return a preposition and its noun phrase in the case that the preposition governs."""
     inner = phrase(tree.nominal, tree.preposition.case)
     return Phrase(after_preposition(tree, inner.core), inner.relative)
 
 
 def predicate(tree: Predicate) -> Phrase:
-    """Return what is said with sein."""
+    """Return the words of a predicate with sein."""
     if tree.phrase is not None:
         return Phrase(tree.phrase.german)
     if tree.nominal is not None:

@@ -1,7 +1,7 @@
 """German noun phrases: articles, adjective endings and nouns that agree in gender, number and case.
 
-An adjective's ending depends on what the word before it has already shown: after der it is weak (der alte Mann),
-after ein mixed (ein alter Mann), after nothing strong (alter Wein).
+The ending of an adjective depends on the word before it: weak after der (der alte Mann), mixed after ein
+(ein alter Mann), strong without an article (alter Wein).
 """
 
 from typing import Literal
@@ -70,7 +70,7 @@ _CONTRACTIONS = {
 
 
 def determiner(tree: Determiner, case: Case, agreement: Agreement) -> str:
-    """Return the article, or what stands in its place, in its form."""
+    """Return the form of a determiner."""
     if tree.pattern == "definite":
         return ENDINGS["definite", case, agreement]
     if tree.pattern == "":
@@ -81,7 +81,7 @@ def determiner(tree: Determiner, case: Case, agreement: Agreement) -> str:
 
 
 def noun_form(tree: NounPhrase, case: Case) -> str:
-    """Return the noun itself: the genitive of the singular, the -n of the dative plural, the weak nouns' -n."""
+    """Return the form of the noun alone: genitive singular, -n of the dative plural, -n of weak nouns."""
     noun = tree.noun
     if tree.is_plural:
         takes_n = case == "dative" and noun.german_plural[-1] not in "ns"
@@ -92,7 +92,7 @@ def noun_form(tree: NounPhrase, case: Case) -> str:
 
 
 def noun_phrase(tree: NounPhrase, case: Case) -> str:
-    """Return determiner, adjectives, noun and the genitive that follows it; relative clauses are `german.py`'s."""
+    """Return determiner, adjectives, noun and the owner in the genitive; `german` adds relative clauses."""
     agreement = tree.agreement
     words = []
     if article := determiner(tree.determiner, case, agreement):
@@ -107,7 +107,7 @@ def noun_phrase(tree: NounPhrase, case: Case) -> str:
 
 
 def after_preposition(tree: PrepositionalPhrase, phrase: str) -> str:
-    """Return the preposition and its phrase, contracted as in "im" unless a relative clause stresses the article."""
+    """Return the preposition and its phrase, contracted ("im") unless the noun has a relative clause."""
     preposition = tree.preposition.german
     inner = tree.nominal
     if isinstance(inner, NounPhrase) and inner.determiner.pattern == "definite" and inner.relative is None:

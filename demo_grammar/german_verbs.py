@@ -18,7 +18,7 @@ _IRREGULAR_PRESENT: dict[str, Forms] = {
 
 
 class GermanVerb(NamedTuple):
-    """The forms of a verb without its separable prefix; the participle alone includes it (aufgemacht)."""
+    """The forms of a verb without its separable prefix; only the participle includes the prefix (aufgemacht)."""
 
     infinitive: str
     present: Forms
@@ -26,13 +26,13 @@ class GermanVerb(NamedTuple):
     participle: str
     auxiliary: str
     prefix: str = ""
-    reflexive: str = ""  # the case of its reflexive pronoun
+    reflexive: str = ""  # the case of its reflexive pronoun, or ""
 
     @classmethod
     def conjugated(
         cls, infinitive: str, *, third: str, preterite: str, participle: str, auxiliary: str
     ) -> "GermanVerb":
-        """Return all forms from those that a dictionary lists."""
+        """Return all forms, derived from the forms that a dictionary lists."""
         present = _IRREGULAR_PRESENT.get(infinitive) or _present(infinitive, third)
         return cls(infinitive, present, _past(preterite), participle, auxiliary)
 
@@ -43,11 +43,11 @@ class GermanVerb(NamedTuple):
 
     @property
     def infinitive_with_zu(self) -> str:
-        """The infinitive with zu, which goes between prefix and stem: aufzumachen, zu kaufen."""
+        """The infinitive with zu, which stands between prefix and stem: aufzumachen, zu kaufen."""
         return f"{self.prefix}zu{self.infinitive}" if self.prefix else f"zu {self.infinitive}"
 
     def imperative(self, person: int) -> str:
-        """Return the command to du (1) or ihr (4); Sie takes the present."""
+        """Return the imperative for a person: du is 1, ihr is 4, Sie is 5 and takes the present."""
         if person != 1:
             return self.present[person]
         stem, root = stem_of(self.infinitive), self.present[2].removesuffix("t")
@@ -62,7 +62,7 @@ def stem_of(infinitive: str) -> str:
 
 
 def needs_e(stem: str) -> bool:
-    """Return whether an e eases the ending -t: arbeit-e-t, öffn-e-t, but wohn-t, lern-t."""
+    """Return whether the stem takes an e before the ending -t: arbeit-e-t, öffn-e-t, but wohn-t, lern-t."""
     if stem[-1] in "dt":
         return True
     return stem[-1] in "mn" and (stem.endswith("chn") or stem[-2] not in "aeiouäöühlrmn")
@@ -91,7 +91,7 @@ WERDEN = GermanVerb.conjugated("werden", third="wird", preterite="wurde", partic
 
 
 class Modal(NamedTuple):
-    """A modal verb in both languages; `inflects` when the English one is a full verb with "to" (wants to)."""
+    """A modal verb in both languages; `inflects` is true if English uses a full verb with "to" (wants to)."""
 
     english: str
     english_past: str

@@ -1,7 +1,7 @@
-"""Two clauses that hang together: because, although, when, if, while, before, after, but, and; and deeper nests.
+"""Sentences of two clauses, joined by because, although, when, if, while, before, after, but or and; nested sentences.
 
-What comes second takes up the first by pronouns: the same actor, and often the same thing, so that "it" is er, sie
-or es by the gender of a noun further up.
+The second clause refers to the subject of the first, and often to its object, by pronouns: "it" becomes er, sie or es
+by the gender of a noun in the other clause.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ _WANTED = frozenset({"need", "like", "love", "have"})
 
 
 def with_subordinate(sampler: WordSampler) -> Sentence:
-    """Join a main clause and a subordinate one, either of them first."""
+    """Return a sentence with a main and a subordinate clause, in either order."""
     chance = sampler.chance
     key = chance.one(tuple(_CONJUNCTIONS))
     join = _CONJUNCTIONS[key]
@@ -57,10 +57,10 @@ def with_subordinate(sampler: WordSampler) -> Sentence:
     actor = (
         plain_person(sampler) if key == "while" else _person_with_pronoun(sampler, has_pronouns="present" not in join)
     )
-    verb = _deed(sampler, first_tense, flag="prog" if key == "while" else "")
+    verb = _draw_deed(sampler, first_tense, flag="prog" if key == "while" else "")
     first = clause(sampler, verb, actor=actor, timing=Timing(first_tense))._replace(manner=None)
     if key == "while":
-        verb = _deed(sampler, "past", flag="prog")
+        verb = _draw_deed(sampler, "past", flag="prog")
         second = clause(sampler, verb, actor=plain_person(sampler, other_than=actor), timing=Timing("past"))
     elif key in ("because", "although"):
         first, second = _reason(sampler, first, is_despite=key == "although")
@@ -73,7 +73,7 @@ def with_subordinate(sampler: WordSampler) -> Sentence:
     return Sentence("statement", main, conjunction=conjunction, subordinate=subordinate, subordinate_is_first=leads)
 
 
-def _deed(sampler: WordSampler, tense: Tense, *, flag: str = "") -> Verb:
+def _draw_deed(sampler: WordSampler, tense: Tense, *, flag: str = "") -> Verb:
     while True:
         verb = sampler.chance.one(sampler.index.deeds)
         if (
@@ -85,7 +85,7 @@ def _deed(sampler: WordSampler, tense: Tense, *, flag: str = "") -> Verb:
 
 
 def _person_with_pronoun(sampler: WordSampler, *, has_pronouns: bool = True) -> Nominal:
-    """Return somebody whom a pronoun can take up."""
+    """Return a person that a pronoun can refer to."""
     while True:
         found = person(sampler, with_pronouns=has_pronouns)
         if settle_pronoun(sampler, found)[1] is not None:
@@ -93,30 +93,32 @@ def _person_with_pronoun(sampler: WordSampler, *, has_pronouns: bool = True) -> 
 
 
 def _settle_subject(sampler: WordSampler, tree: Clause) -> tuple[Clause, Pronoun]:
-    """Return the clause, its actor's sex now settled, and the pronoun for the actor."""
+    """Return the clause with the sex of its subject decided, and the pronoun for the subject."""
     actor, pronoun = settle_pronoun(sampler, tree.subject)
-    assert pronoun is not None, "_person_with_pronoun has seen to it"
+    assert pronoun is not None, "the subject comes from _person_with_pronoun"
     return tree._replace(subject=actor), pronoun
 
 
 def _next_deed(sampler: WordSampler, first: Clause, tense: Tense, *, with_it: bool = True) -> tuple[Clause, Clause]:
-    """Return the clause and what its actor does next, with the same thing if there is one."""
+    """Return the clause, and a clause in which the same subject does something else, often to the same object."""
     chance = sampler.chance
     thing = _object_pronoun(sampler, first) if with_it else None
     first, pronoun = _settle_subject(sampler, first)
     if thing is not None and chance.holds(0.6):
-        verbs = [verb for verb in _usable(sampler, first, tense) if verb.english.base != first.verb.english.base]
+        verbs = [
+            verb for verb in _verbs_for_object(sampler, first, tense) if verb.english.base != first.verb.english.base
+        ]
         if verbs:
             return first, Clause(pronoun, chance.one(verbs), tense, accusative=thing)
     verb = chance.one(sampler.index.scenes[first.verb.scene])
     if verb.english.base == first.verb.english.base or (tense == "present" and verb.english.base == verb.english.past):
-        verb = _deed(sampler, tense)
+        verb = _draw_deed(sampler, tense)
     return first, clause(sampler, verb, actor=pronoun, timing=Timing(tense))._replace(manner=None)
 
 
-def _usable(sampler: WordSampler, tree: Clause, tense: Tense) -> list[Verb]:
-    """Return the deeds that can be done to the clause's object and need nothing else."""
-    assert isinstance(tree.accusative, NounPhrase), "_object_pronoun has seen to it"
+def _verbs_for_object(sampler: WordSampler, tree: Clause, tense: Tense) -> list[Verb]:
+    """Return the verbs that take the object of the clause and need no other object."""
+    assert isinstance(tree.accusative, NounPhrase), "_object_pronoun has found a noun phrase"
     return [
         verb
         for verb in sampler.index.done_to[tree.accusative.noun.key]
@@ -129,7 +131,7 @@ def _usable(sampler: WordSampler, tree: Clause, tense: Tense) -> list[Verb]:
 
 
 def _reason(sampler: WordSampler, first: Clause, *, is_despite: bool) -> tuple[Clause, Clause]:
-    """Return the clause and why, or despite what: the weather, a feeling, or something about its object."""
+    """Return the clause and its reason or obstacle: the weather, a feeling, or a property of its object."""
     chance = sampler.chance
     if is_despite and chance.holds(0.25):
         return first, Clause(ES, sampler.verb("weather"), "past")
@@ -139,8 +141,8 @@ def _reason(sampler: WordSampler, first: Clause, *, is_despite: bool) -> tuple[C
         shown = {adjective.scale for adjective in first.accusative.adjectives} | {"colour"}
         fitting = [adjective for adjective in sampler.lexicon.fitting[noun.key] if adjective.scale not in shown]
         if fitting and chance.holds(0.45):
-            said = Predicate(chance.one(fitting))
-            return first, Clause(thing, sampler.lexicon.verbs["be"], "past", predicate=said)
+            predicate = Predicate(chance.one(fitting))
+            return first, Clause(thing, sampler.lexicon.verbs["be"], "past", predicate=predicate)
         wanted = [verb for verb in sampler.index.done_to[noun.key] if verb.key in _WANTED and verb is not first.verb]
         if wanted and chance.holds(0.6):
             first, pronoun = _settle_subject(sampler, first)
@@ -151,20 +153,20 @@ def _reason(sampler: WordSampler, first: Clause, *, is_despite: bool) -> tuple[C
 
 
 def _object_pronoun(sampler: WordSampler, tree: Clause) -> Pronoun | None:
-    """Return the pronoun for the clause's object, if that is no person and nothing general."""
+    """Return the pronoun for the object of the clause, or None if it is a person, a language or a game."""
     phrase = tree.accusative
     if not isinstance(phrase, NounPhrase) or not phrase.noun.classes.isdisjoint({"person", "language", "game"}):
         return None
-    if tree.verb.key == "play.music" or tree.verb.put:  # it: the vase, or the table on which it was put?
+    if tree.verb.key == "play.music" or tree.verb.put:  # "it" could be the vase or the table under it
         return None
     return THEY if phrase.is_plural else settle_pronoun(sampler, phrase)[1]
 
 
 def joined(sampler: WordSampler) -> Sentence:
-    """Join two main clauses with one subject: he bought the bread and ate it, or but did not eat it."""
+    """Return a sentence of two main clauses with one subject: he bought bread and ate it, or but did not eat it."""
     chance = sampler.chance
     first = clause(
-        sampler, _deed(sampler, "past"), actor=_person_with_pronoun(sampler), timing=Timing("past")
+        sampler, _draw_deed(sampler, "past"), actor=_person_with_pronoun(sampler), timing=Timing("past")
     )._replace(manner=None)
     if _object_pronoun(sampler, first) is not None and chance.holds(0.5):
         first, second = _next_deed(sampler, first, "past")
@@ -176,39 +178,41 @@ def joined(sampler: WordSampler) -> Sentence:
 
 
 def _masculine(tree: Nominal) -> Nominal:
-    """Settle that a teacher is Lehrer where no pronoun will follow that could tell."""
+    """Return the nominal as masculine (Lehrer), for sentences in which no pronoun states the sex."""
     if isinstance(tree, NounPhrase):
         return tree._replace(noun=tree.noun._replace(classes=tree.noun.classes - {"role"}))
     return tree
 
 
 def nested(sampler: WordSampler) -> Sentence:
-    """Put relative clauses into relative clauses and reports into reports, longer than anything else."""
+    """Return a long sentence with relative clauses inside relative clauses, or reports inside reports."""
     draw = sampler.chance.below(3)
     if draw == 0:
-        return Sentence("statement", _deepened(sampler, report(sampler, depth=sampler.chance.between(1, 2))))
+        return Sentence(
+            "statement", _with_nested_relatives(sampler, report(sampler, depth=sampler.chance.between(1, 2)))
+        )
     tree = with_subordinate(sampler) if draw == 1 else joined(sampler)
     main, subordinate, second = (
-        _deepened(sampler, part) if isinstance(part, Clause) else part
+        _with_nested_relatives(sampler, part) if isinstance(part, Clause) else part
         for part in (tree.main, tree.subordinate, tree.joined)
     )
     assert main is not None, "a sentence has a main clause"
     return tree._replace(main=main, subordinate=subordinate, joined=second)
 
 
-def _deepened(sampler: WordSampler, tree: Clause) -> Clause:
-    """Return the clause with a relative clause, itself with another, and what it reports deepened too."""
+def _with_nested_relatives(sampler: WordSampler, tree: Clause) -> Clause:
+    """Return the clause with nested relative clauses, in the clause that it reports too."""
     if tree.content is not None and isinstance(tree.content.clause, Clause):
-        tree = tree._replace(content=tree.content._replace(clause=_deepened(sampler, tree.content.clause)))
+        tree = tree._replace(content=tree.content._replace(clause=_with_nested_relatives(sampler, tree.content.clause)))
     tree = add_relative(sampler, tree)
     subject, accusative = tree.subject, tree.accusative
     if isinstance(subject, NounPhrase) and isinstance(subject.relative, Clause):
-        subject = subject._replace(relative=_continued(sampler, subject.relative))
+        subject = subject._replace(relative=_extended(sampler, subject.relative))
     if isinstance(accusative, NounPhrase) and isinstance(accusative.relative, Clause):
-        accusative = accusative._replace(relative=_continued(sampler, accusative.relative))
+        accusative = accusative._replace(relative=_extended(sampler, accusative.relative))
     return tree._replace(subject=subject, accusative=accusative)
 
 
-def _continued(sampler: WordSampler, relative: Clause) -> Clause:
-    """Go on from the end of a relative clause; one in its middle would be hard to follow."""
+def _extended(sampler: WordSampler, relative: Clause) -> Clause:
+    """Add a relative clause at the end of a relative clause; one in its middle is hard to follow."""
     return add_relative(sampler, relative) if isinstance(relative.subject, RelativePronoun) else relative

@@ -90,12 +90,12 @@ class _Labeller:
         if isinstance(tree.place, PrepositionalPhrase):
             tree = tree._replace(place=self._prepositional(tree.place, "place", clause))
         if tree.predicate is not None:
-            said = tree.predicate
-            if said.nominal is not None:
-                said = said._replace(nominal=self._noun_phrase(said.nominal, "predicate", clause))
-            if said.than is not None:
-                said = said._replace(than=self._nominal(said.than, "comparison", clause))
-            tree = tree._replace(predicate=said)
+            predicate = tree.predicate
+            if predicate.nominal is not None:
+                predicate = predicate._replace(nominal=self._noun_phrase(predicate.nominal, "predicate", clause))
+            if predicate.than is not None:
+                predicate = predicate._replace(than=self._nominal(predicate.than, "comparison", clause))
+            tree = tree._replace(predicate=predicate)
         if tree.content is not None:
             is_finite = tree.content.conjunction in ("that", "whether")
             inner = self._clause(tree.content.clause, is_finite=is_finite)

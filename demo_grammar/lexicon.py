@@ -1,8 +1,7 @@
-"""The words: nouns, verbs, adjectives and the rest, read from `lexicon.tsv` and checked while reading.
+"""The lexicon: nouns, verbs, adjectives and other words, read from `lexicon.tsv` and checked.
 
-What a word can be used with is part of its entry. A noun belongs to classes (an apple is a fruit, a fruit is food),
-a verb names the classes of its subject and objects, an adjective those of the nouns it fits: food is eaten, people
-read books, and only what has a colour is red.
+An entry states which words it combines with. A noun belongs to classes (an apple is a fruit, a fruit is food), a verb
+names the classes of its subject and objects, and an adjective names the classes of the nouns that it describes.
 """
 
 import functools
@@ -19,7 +18,7 @@ COLUMNS = ("kind", "key", "english", "english_forms", "german", "german_forms", 
 
 
 class Entry(NamedTuple):
-    """One line of the file as it stands."""
+    """One line of the file, split into its columns."""
 
     line: int
     kind: str
@@ -31,7 +30,7 @@ class Entry(NamedTuple):
     tags: tuple[str, ...]
 
     def option(self, name: str) -> tuple[str, ...]:
-        """Return the values of a tag `name=a,b`, or nothing."""
+        """Return the values of the tag `name=a,b`, or () if the entry has none."""
         for tag in self.tags:
             if tag.startswith(name + "="):
                 return tuple(tag.removeprefix(name + "=").replace("~", " ").split(","))
@@ -39,16 +38,16 @@ class Entry(NamedTuple):
 
     @property
     def flags(self) -> frozenset[str]:
-        """The tags that have no value."""
+        """The tags without a value."""
         return frozenset(tag for tag in self.tags if "=" not in tag)
 
     def fault(self, reason: str) -> DataError:
-        """Return the error that points at this line."""
+        """Return an error that names this line."""
         return DataError(f"{FILE}:{self.line}: {self.kind} {self.key!r}: {reason}")
 
 
 class Preposition(NamedTuple):
-    """A preposition in both languages, and the case that the German one governs."""
+    """A preposition in both languages, and the case that the German preposition governs."""
 
     english: str
     german: str
@@ -56,7 +55,7 @@ class Preposition(NamedTuple):
 
 
 class Noun(NamedTuple):
-    """A noun; `weak` is its singular after the nominative where that differs (der Junge, den Jungen)."""
+    """A noun in both languages; `weak` is the accusative and dative singular (der Junge, den Jungen)."""
 
     key: str
     english: str
@@ -73,7 +72,7 @@ class Noun(NamedTuple):
 
 
 class EnglishVerb(NamedTuple):
-    """The forms of an English verb, and the words that follow it ("look" + "for")."""
+    """The forms of an English verb, and the particle that follows it ("get" + "up")."""
 
     base: str
     third: str
@@ -84,7 +83,7 @@ class EnglishVerb(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb in both languages and what it can be used with: classes of nouns, by their part in the clause."""
+    """A verb in both languages, and the classes of nouns that can be its subject, objects and places."""
 
     key: str
     english: EnglishVerb
@@ -105,7 +104,7 @@ class Verb(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """An adjective; `stem` takes the German endings (teuer, ein teures Auto)."""
+    """An adjective in both languages; German endings follow `stem` (teuer, ein teures Auto)."""
 
     key: str
     english: str
@@ -119,7 +118,7 @@ class Adjective(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word or phrase that is never inflected: a name, a time, a manner, a conjunction."""
+    """A word or phrase without inflection: a name, a time, a manner, a conjunction."""
 
     key: str
     english: str
@@ -129,7 +128,7 @@ class Word(NamedTuple):
 
 
 class Clue(NamedTuple):
-    """A predicate that tells one sense of an ambiguous noun; the finite verb comes first and has two tenses."""
+    """A predicate that fits one sense of an ambiguous noun: the finite verb in present and past, and the rest."""
 
     sense: str
     english: tuple[str, str]
@@ -139,7 +138,7 @@ class Clue(NamedTuple):
 
 
 class Lexicon(NamedTuple):
-    """Every word, and the nouns and adjectives by what they can be used with."""
+    """All words; `members` has the nouns of each class, `fitting` the adjectives that fit each noun."""
 
     nouns: dict[str, Noun]
     verbs: dict[str, Verb]
@@ -152,12 +151,12 @@ class Lexicon(NamedTuple):
 
 @functools.cache
 def lexicon() -> Lexicon:
-    """Return the bundled lexicon, read once."""
+    """Return the lexicon of `lexicon.tsv`, read once."""
     return read_lexicon(resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
 
 
 def read_lexicon(text: str) -> Lexicon:
-    """Return the lexicon written in `text`; a DataError names the line of the first fault."""
+    """Return the lexicon in `text`; a DataError names the line of the first fault."""
     entries = list(_entries(text))
     wider = {entry.key: entry.tags for entry in entries if entry.kind == "class"}
     named = {entry.key: entry for entry in entries if entry.kind == "noun"}

@@ -1,4 +1,4 @@
-"""Noun phrases, names and pronouns that make sense: who acts, on what, and how it is referred to."""
+"""Noun phrases, names and pronouns, drawn to fit their place in a clause."""
 
 from demo_grammar.lexicon import Adjective, Noun
 from demo_grammar.numerals import english_number, german_number
@@ -35,7 +35,7 @@ _PEOPLE_PLURAL = (THE, THE, MANY, SOME, THIS, ALL)
 
 
 def person(sampler: WordSampler, *, with_pronouns: bool = True) -> Nominal:
-    """Return somebody: a pronoun, a name or a noun phrase."""
+    """Return a person: a pronoun, a name or a noun phrase."""
     draw = sampler.chance.below(100)
     if with_pronouns and draw < 27:
         return sampler.chance.one(PRONOUNS)
@@ -47,7 +47,7 @@ def person(sampler: WordSampler, *, with_pronouns: bool = True) -> Nominal:
 
 
 def plain_person(sampler: WordSampler, *, other_than: Nominal | None = None) -> Nominal:
-    """Return somebody whose sex no pronoun needs to tell, and another person than the one given."""
+    """Return a person whose sex needs no pronoun to state it, and who is not `other_than`."""
     while True:
         found = person(sampler, with_pronouns=False)
         if isinstance(found, NounPhrase):
@@ -58,13 +58,13 @@ def plain_person(sampler: WordSampler, *, other_than: Nominal | None = None) -> 
 
 
 def name(sampler: WordSampler) -> Name:
-    """Return a person by first name."""
+    """Return the first name of a person."""
     word = sampler.word("name")
     return Name(word.english, word.german, is_plural=False, is_female="she" in word.flags)
 
 
 def two_names(sampler: WordSampler) -> Name:
-    """Return two people by first name."""
+    """Return the first names of two people."""
     first, second = name(sampler), name(sampler)
     while second.english == first.english:
         second = name(sampler)
@@ -72,7 +72,7 @@ def two_names(sampler: WordSampler) -> Name:
 
 
 def subject(sampler: WordSampler, classes: tuple[str, ...]) -> Nominal:
-    """Return somebody or something of these classes to be a subject."""
+    """Return a subject: a person or thing of these classes."""
     if not _PEOPLE.isdisjoint(classes) and (len(classes) == 1 or sampler.chance.holds(0.7)):
         if sampler.chance.holds(0.6):
             return person(sampler)
@@ -81,7 +81,7 @@ def subject(sampler: WordSampler, classes: tuple[str, ...]) -> Nominal:
 
 
 def opening_phrase(sampler: WordSampler, noun: Noun) -> NounPhrase:
-    """Return a phrase to begin a sentence with, which seldom is a bare noun."""
+    """Return a phrase for the start of a sentence; it rarely lacks a determiner."""
     phrase = noun_phrase(sampler, noun)
     if phrase.determiner is BARE and sampler.chance.holds(0.9):
         return phrase._replace(determiner=SOME if phrase.is_plural else THE)
@@ -96,7 +96,7 @@ def noun_phrase(
     is_simple: bool = False,
     is_plural: bool | None = None,
 ) -> NounPhrase:
-    """Return a phrase around `noun`; a simple one has an article that negation and questions go well with."""
+    """Return a phrase with `noun`; a simple one has the, a or nothing, which fit negations and questions."""
     chance = sampler.chance
     if is_plural is None:
         can_be_many = bool(noun.german_plural) and "single" not in noun.classes
@@ -110,7 +110,7 @@ def noun_phrase(
 
 
 def _owner_phrase(sampler: WordSampler, noun: Noun) -> NounPhrase | None:
-    """Return what the noun is part of, or to whom it belongs: the roof of the house, the woman's umbrella."""
+    """Return the whole or the owner of the noun, or None: the roof of the house, the woman's umbrella."""
     if noun.whole and sampler.chance.holds(0.75):
         return NounPhrase(sampler.noun(*noun.whole))
     if not noun.whole and not _OWNED.isdisjoint(noun.classes) and sampler.chance.holds(0.1):
@@ -120,7 +120,7 @@ def _owner_phrase(sampler: WordSampler, noun: Noun) -> NounPhrase | None:
 
 
 def attributes(sampler: WordSampler, noun: Noun) -> tuple[Adjective, ...]:
-    """Return one adjective that fits the noun, seldom two, in their order."""
+    """Return one adjective that fits the noun, rarely two, in the order of English and German."""
     fitting = sampler.lexicon.fitting[noun.key]
     if not fitting:
         return ()
@@ -164,7 +164,7 @@ def _determiner(
 
 def _named_owner(sampler: WordSampler) -> Determiner:
     owner = name(sampler)
-    while owner.german[-1] in "sxz":  # these would need an apostrophe
+    while owner.german[-1] in "sxz":  # their genitive needs an apostrophe
         owner = name(sampler)
     return Determiner(f"{owner.english}'s", f"{owner.english}'s", f"{owner.german}s", "")
 
@@ -175,35 +175,35 @@ def _count(sampler: WordSampler, noun: Noun) -> Determiner:
 
 
 def number(value: int) -> Determiner:
-    """Return a number as a determiner: twenty-three apples."""
+    """Return a number word as a determiner: twenty-three apples."""
     return Determiner("", english_number(value), german_number(value), "", is_definite=False)
 
 
 def other_person(sampler: WordSampler, actor: Nominal, classes: tuple[str, ...], *, is_simple: bool = False) -> Nominal:
-    """Return somebody for `actor` to deal with, so that a later "she" or "her" can only mean the actor."""
+    """Return a person other than `actor` to whom a later "she" or "her" cannot refer by mistake."""
     chance = sampler.chance
-    is_hidden = sex_is_unstated(actor)
+    is_unstated = sex_is_unstated(actor)
     if "person" in classes and chance.holds(0.25):
         found = name(sampler)
-        if not (isinstance(actor, Name) and found.english in actor.english) and not (is_hidden and found.is_female):
+        if not (isinstance(actor, Name) and found.english in actor.english) and not (is_unstated and found.is_female):
             return found
     if "person" in classes and isinstance(actor, Name | Pronoun) and chance.holds(0.25):
         return chance.one([p for p in PRONOUNS if isinstance(actor, Name) or _may_meet(actor, p)])
     noun = different_noun(sampler, actor, classes)
-    confuses = "role" in noun.classes and (is_hidden or _may_be_she(actor))
-    confuses = confuses or (is_hidden and "she" in noun.classes)
+    confuses = "role" in noun.classes and (is_unstated or _may_be_she(actor))
+    confuses = confuses or (is_unstated and "she" in noun.classes)
     if confuses and "single" in noun.classes:
         noun = sampler.noun("child", "tourist", "guest", "neighbour")
     return noun_phrase(sampler, noun, is_simple=is_simple, is_plural=True if confuses else None)
 
 
 def sex_is_unstated(tree: Nominal) -> bool:
-    """Return whether only a pronoun could tell this person's sex: a teacher, alone."""
+    """Return whether only a pronoun can state the sex of this person: one teacher."""
     return isinstance(tree, NounPhrase) and "role" in tree.noun.classes and not tree.is_plural
 
 
 def different_noun(sampler: WordSampler, actor: Nominal, classes: tuple[str, ...]) -> Noun:
-    """Return a noun of these classes, another one than the actor's where there is one."""
+    """Return a noun of these classes, if possible not the noun of the actor."""
     noun = sampler.noun(*classes)
     if isinstance(actor, NounPhrase) and noun.english == actor.noun.english:
         others = [other for other in sampler.nouns(*classes) if other.english != noun.english]
@@ -212,7 +212,7 @@ def different_noun(sampler: WordSampler, actor: Nominal, classes: tuple[str, ...
 
 
 def _may_meet(actor: Pronoun, other: Pronoun) -> bool:
-    """Two pronouns of one person would need a reflexive: I see me."""
+    """Return whether the two pronouns need no reflexive: "I see me" does."""
     return actor.english != other.english and {actor.english, other.english} != {"I", "we"}
 
 
@@ -225,7 +225,7 @@ def _may_be_she(tree: Nominal) -> bool:
 
 
 def settle_pronoun(sampler: WordSampler, tree: Nominal) -> tuple[Nominal, Pronoun | None]:
-    """Return the nominal and its pronoun; a teacher becomes Lehrer or Lehrerin here, as the pronoun will tell."""
+    """Return the nominal and its pronoun, or None; the sex of a teacher is decided here (Lehrer or Lehrerin)."""
     if isinstance(tree, Pronoun):
         return tree, tree
     if isinstance(tree, Name):
@@ -240,21 +240,21 @@ def settle_pronoun(sampler: WordSampler, tree: Nominal) -> tuple[Nominal, Pronou
             return tree._replace(noun=sampler.lexicon.nouns[tree.noun.key + ".f"]), SHE
         return tree._replace(noun=tree.noun._replace(classes=classes - {"role"})), HE
     if tree.noun.gender == "n" and not classes.isdisjoint({"person", "infant"}):
-        return tree, None  # das Mädchen: es or sie? Germans disagree
+        return tree, None  # both es and sie are used for das Mädchen
     if "she" in classes or "he" in classes:
         return tree, SHE if "she" in classes else HE
     return tree, IT[tree.noun.gender]
 
 
 def definite(tree: Nominal, *, determiner: Determiner = THE) -> Nominal:
-    """Return the same with a definite determiner, if it has an indefinite one."""
+    """Return the nominal with `determiner` in place of an indefinite one."""
     if isinstance(tree, NounPhrase) and not tree.determiner.is_definite:
         return tree._replace(determiner=determiner)
     return tree
 
 
 def location(sampler: WordSampler, noun: Noun, *, moving: bool = False) -> PrepositionalPhrase:
-    """Return the noun as a place, or as a goal."""
+    """Return the noun as a place, or as a destination if `moving`."""
     preposition = noun.goal if moving else noun.location
     assert preposition is not None, f"{noun.key} is no place"
     determiner = THE if sampler.chance.holds(0.85) else sampler.chance.one((THIS, A))

@@ -1,7 +1,7 @@
 """Numbers, days and hours in words: twenty-three, dreiundzwanzig; on the third of May, am dritten Mai.
 
-The two languages disagree in order (zwanzig-drei is drei-und-zwanzig), in what they halve (half past seven is
-halb acht, half of the way to eight) and in their exceptions.
+The languages differ in order (twenty-three is drei-und-zwanzig), in half hours (half past seven is halb acht) and in
+their exceptions.
 """
 
 _ENGLISH_SMALL = "zero one two three four five six seven eight nine ten eleven twelve"
@@ -43,14 +43,14 @@ def english_ordinal(number: int) -> str:
 
 
 def german_ordinal(number: int) -> str:
-    """Return the stem of an ordinal from 1 to 99, to which adjective endings are added: dritt-en."""
+    """Return the stem of an ordinal from 1 to 99, which takes adjective endings: dritt-en."""
     if number < 20:
         return _GERMAN_ORDINALS.get(number) or german_number(number) + "t"
     return german_number(number) + "st"
 
 
 def english_hour(quarters: int) -> str:
-    """Return the time so many quarters of an hour after twelve: at half past seven."""
+    """Return the time that is `quarters` quarters of an hour after twelve: at half past seven."""
     hour, quarter = divmod(quarters, 4)
     this, following = (_ENGLISH_ONES[(h - 1) % 12 + 1] for h in (hour, hour + 1))
     return (f"at {this} o'clock", f"at a quarter past {this}", f"at half past {this}", f"at a quarter to {following}")[

@@ -1,4 +1,4 @@
-"""What something is: qualities, comparisons, professions, ages, prices and days."""
+"""Sentences about properties: qualities, comparisons, professions, ages, prices and dates."""
 
 from demo_grammar import times
 from demo_grammar.german_verbs import WANT_TO
@@ -28,28 +28,28 @@ _TENSES: tuple[Tense, ...] = ("present", "present", "past")
 
 
 def quality(sampler: WordSampler) -> Sentence:
-    """Say that something is so, and perhaps that it is also otherwise: the pronoun has the gender of the noun."""
+    """Return a statement of one quality, or of two joined by "and" or "but": the ferry is fast, and it is old."""
     chance = sampler.chance
     noun = chance.one(sampler.index.described)
     fitting = sampler.lexicon.fitting[noun.key]
-    if "idea" not in noun.classes:  # the wrong train, but not: the train is wrong
+    if "idea" not in noun.classes:  # "the wrong train" makes sense, "the train is wrong" does not
         fitting = tuple(adjective for adjective in fitting if adjective.scale != "truth") or fitting
     adjective, other = chance.one(fitting), chance.one(fitting)
-    phrase = _this(sampler, noun)
+    phrase = _definite_phrase(sampler, noun)
     tense = chance.one(_TENSES)
-    main = _is(sampler, phrase, adjective, tense)
+    main = _copula_clause(sampler, phrase, adjective, tense)
     subject, pronoun = settle_pronoun(sampler, phrase)
     if other.scale == adjective.scale or pronoun is None or chance.holds(0.4):
         return Sentence("statement", main._replace(negation="not") if chance.holds(0.25) else main)
-    second = _is(sampler, pronoun, other, tense)
+    second = _copula_clause(sampler, pronoun, other, tense)
     return Sentence("statement", main._replace(subject=subject), joined=second, joint=chance.one(("but", "and")))
 
 
-def _is(sampler: WordSampler, subject: Nominal, adjective: Adjective, tense: Tense) -> Clause:
+def _copula_clause(sampler: WordSampler, subject: Nominal, adjective: Adjective, tense: Tense) -> Clause:
     return Clause(subject, sampler.lexicon.verbs["be"], tense, predicate=Predicate(adjective))
 
 
-def _this(sampler: WordSampler, noun: Noun) -> NounPhrase:
+def _definite_phrase(sampler: WordSampler, noun: Noun) -> NounPhrase:
     """Return a definite phrase without adjectives."""
     phrase = noun_phrase(sampler, noun, is_simple=True)._replace(adjectives=())
     if phrase.determiner.is_definite and "mass" not in noun.classes:
@@ -58,7 +58,7 @@ def _this(sampler: WordSampler, noun: Noun) -> NounPhrase:
 
 
 def comparison(sampler: WordSampler) -> Sentence:
-    """Say that one thing is more so than another, or as much."""
+    """Return a comparison of two things: one has more of a quality, or as much."""
     chance = sampler.chance
     while True:
         adjective = chance.one(tuple(sampler.lexicon.adjectives.values()))
@@ -67,15 +67,15 @@ def comparison(sampler: WordSampler) -> Sentence:
         is_alike = bool((first.classes & second.classes) - _TOO_WIDE) or "person" in first.classes & second.classes
         if adjective.english_comparative and first.english != second.english and is_alike:
             break
-    subject = _this(sampler, first)
-    than = _this(sampler, second)._replace(is_plural=False, owner=None)
+    subject = _definite_phrase(sampler, first)
+    than = _definite_phrase(sampler, second)._replace(is_plural=False, owner=None)
     degree = "equal" if chance.holds(0.3) else "comparative"
     predicate = Predicate(adjective, "equal" if degree == "equal" else "comparative", than)
     return Sentence("statement", Clause(subject, sampler.lexicon.verbs["be"], predicate=predicate))
 
 
 def profession(sampler: WordSampler) -> Sentence:
-    """Say that somebody is or wants to become something; German leaves out the article and tells the sex."""
+    """Return a statement about a profession; German has no article and states the sex: sie ist Ärztin."""
     chance = sampler.chance
     noun = sampler.noun("job")
     actor: Nominal = chance.one((HE, SHE)) if chance.holds(0.6) else name(sampler)
@@ -84,18 +84,18 @@ def profession(sampler: WordSampler) -> Sentence:
     if chance.holds(0.35):
         adjectives = (sampler.lexicon.adjectives[chance.one(_PRAISE)],)
     shown = sampler.lexicon.nouns[noun.key + ".f"] if is_female else noun
-    said = Predicate(nominal=NounPhrase(shown, A if adjectives else A_BARE, adjectives=adjectives))
+    predicate = Predicate(nominal=NounPhrase(shown, A if adjectives else A_BARE, adjectives=adjectives))
     if chance.holds(0.6):
         negation = chance.holds(0.2)
-        tree = Clause(actor, sampler.lexicon.verbs["be"], chance.one(_TENSES), predicate=said)
+        tree = Clause(actor, sampler.lexicon.verbs["be"], chance.one(_TENSES), predicate=predicate)
         return Sentence("statement", tree._replace(negation="not") if negation else tree)
     timing = chance.one((times.Timing("present", WANT_TO), times.Timing("future"), times.Timing("past")))
-    tree = Clause(actor, sampler.lexicon.verbs["become"], timing.tense, timing.modal, predicate=said)
+    tree = Clause(actor, sampler.lexicon.verbs["become"], timing.tense, timing.modal, predicate=predicate)
     return Sentence("statement", tree)
 
 
 def measure(sampler: WordSampler) -> Sentence:
-    """Say how old somebody is, what something costs, or on which day an event is."""
+    """Return a statement of an age, a price or a date."""
     return sampler.chance.one((_age, _price, _day))(sampler)
 
 
@@ -105,7 +105,7 @@ def _age(sampler: WordSampler) -> Sentence:
     youngest, oldest = 2, 99
     if chance.holds(0.6):
         kind, youngest, oldest = chance.one((("adult", 21, 99), ("young", 3, 20), ("pet", 2, 15)))
-        actor = _this(sampler, sampler.noun(kind))._replace(is_plural=False)
+        actor = _definite_phrase(sampler, sampler.noun(kind))._replace(is_plural=False)
     years = chance.between(youngest, oldest)
     old = times.phrase(f"{english_number(years)} years old", f"{german_number(years)} Jahre alt")
     return Sentence("statement", Clause(actor, sampler.lexicon.verbs["be"], predicate=Predicate(phrase=old)))

@@ -1,4 +1,4 @@
-"""Relative clauses: about who did it, what it was done to, whom it was done for, where, and whose something is."""
+"""Relative clauses: the pronoun is the subject, an object, a place, or "whose"."""
 
 from typing import TypeGuard
 
@@ -27,7 +27,7 @@ _POSSESSIONS = ("vehicle", "pet", "kin", "device", "coat", "hat", "jacket", "sui
 
 
 def takes_relative(tree: Nominal | None) -> TypeGuard[NounPhrase]:
-    """Return whether a relative clause can be about this nominal."""
+    """Return whether the nominal can have a relative clause."""
     return (
         isinstance(tree, NounPhrase)
         and tree.determiner in (THE, A, THIS)
@@ -39,7 +39,7 @@ def takes_relative(tree: Nominal | None) -> TypeGuard[NounPhrase]:
 
 
 def with_relative(sampler: WordSampler, tree: NounPhrase, *, main: Clause) -> NounPhrase:
-    """Return the phrase with a relative clause, or as it was if chance finds none that fits the main clause."""
+    """Return the phrase with a relative clause, or unchanged if the one drawn does not fit the main clause."""
     relative = _relative(sampler, tree)
     if relative is None or relative.verb is main.verb or (relative.subject is SHE and sex_is_unstated(main.subject)):
         return tree
@@ -52,21 +52,21 @@ def _relative(sampler: WordSampler, antecedent: NounPhrase) -> Clause | None:
     draw = sampler.chance.below(100)
     if "person" in classes:
         if draw < 45:
-            return _acting(sampler, antecedent, pronoun)
+            return _with_subject_pronoun(sampler, antecedent, pronoun)
         if draw < 65:
-            return _helped(sampler, antecedent, pronoun)
+            return _with_dative_pronoun(sampler, antecedent, pronoun)
         if draw < 80:
-            return _whose(sampler, antecedent)
+            return _with_whose(sampler, antecedent)
     elif antecedent.noun.location is not None and not classes.isdisjoint({"building", "town", "home"}) and draw < 45:
-        return _lived_in(sampler, antecedent, pronoun)
+        return _with_place_pronoun(sampler, antecedent, pronoun)
     elif draw < 20:
-        return _acting(sampler, antecedent, pronoun)
+        return _with_subject_pronoun(sampler, antecedent, pronoun)
     if draw > 88:
-        return _thought_of(sampler, antecedent, pronoun)
-    return _done_to(sampler, antecedent, pronoun)
+        return _with_oblique_pronoun(sampler, antecedent, pronoun)
+    return _with_accusative_pronoun(sampler, antecedent, pronoun)
 
 
-def _acting(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
+def _with_subject_pronoun(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
     verbs = sampler.index.done_by[antecedent.noun.key]
     if not verbs:
         return None
@@ -75,7 +75,7 @@ def _acting(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativeProno
     return tree._replace(manner=None)
 
 
-def _done_to(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
+def _with_accusative_pronoun(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
     verbs = [
         verb
         for verb in sampler.index.done_to[antecedent.noun.key]
@@ -85,20 +85,20 @@ def _done_to(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePron
         return None
     verb = sampler.chance.one(verbs)
     timing = times.background_timing(sampler, verb)
-    tree = Clause(_somebody_else(sampler, antecedent), verb, timing.tense, time=timing.time, accusative=pronoun)
+    tree = Clause(_other_person(sampler, antecedent), verb, timing.tense, time=timing.time, accusative=pronoun)
     if verb.datives:
         return tree._replace(dative=noun_phrase(sampler, sampler.noun("kin"), is_simple=True, is_plural=False))
     return tree
 
 
-def _helped(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause:
+def _with_dative_pronoun(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause:
     verbs = [verb for verb in sampler.index.deeds if verb.datives and not verb.accusatives]
     verb = sampler.chance.one(verbs)
     timing = times.background_timing(sampler, verb)
-    return Clause(_somebody_else(sampler, antecedent), verb, timing.tense, time=timing.time, dative=pronoun)
+    return Clause(_other_person(sampler, antecedent), verb, timing.tense, time=timing.time, dative=pronoun)
 
 
-def _thought_of(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
+def _with_oblique_pronoun(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause | None:
     verbs = [
         verb
         for verb in sampler.index.actions
@@ -108,9 +108,9 @@ def _thought_of(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativeP
         return None
     verb = sampler.chance.one(verbs)
     timing = times.background_timing(sampler, verb)
-    assert verb.preposition is not None, "verbs without one are left out"
+    assert verb.preposition is not None, "the verbs were selected by their preposition"
     return Clause(
-        _somebody_else(sampler, antecedent),
+        _other_person(sampler, antecedent),
         verb,
         timing.tense,
         time=timing.time,
@@ -118,27 +118,27 @@ def _thought_of(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativeP
     )
 
 
-def _whose(sampler: WordSampler, antecedent: NounPhrase) -> Clause | None:
+def _with_whose(sampler: WordSampler, antecedent: NounPhrase) -> Clause | None:
     noun = sampler.noun(*_POSSESSIONS)
     fitting = sampler.lexicon.fitting[noun.key]
     if not fitting or noun.english == antecedent.noun.english:
         return None
     whose = Determiner("whose", "whose", _WHOSE[antecedent.agreement], "")
     tense: Tense = sampler.chance.one(("present", "past"))
-    had = NounPhrase(noun, whose)
-    return Clause(had, sampler.lexicon.verbs["be"], tense, predicate=Predicate(sampler.chance.one(fitting)))
+    owned = NounPhrase(noun, whose)
+    return Clause(owned, sampler.lexicon.verbs["be"], tense, predicate=Predicate(sampler.chance.one(fitting)))
 
 
-def _lived_in(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause:
+def _with_place_pronoun(sampler: WordSampler, antecedent: NounPhrase, pronoun: RelativePronoun) -> Clause:
     verb = sampler.lexicon.verbs[sampler.chance.one(_VERBS_OF_PLACE)]
-    assert antecedent.noun.location is not None, "only places are lived in"
+    assert antecedent.noun.location is not None, "the caller selected a place"
     tense: Tense = sampler.chance.one(("present", "past"))
     place = PrepositionalPhrase(antecedent.noun.location, pronoun)
-    return Clause(_somebody_else(sampler, antecedent), verb, tense, place=place)
+    return Clause(_other_person(sampler, antecedent), verb, tense, place=place)
 
 
-def _somebody_else(sampler: WordSampler, antecedent: NounPhrase) -> Nominal:
-    """Return another person, never "she" beside somebody whom "she" could mean."""
+def _other_person(sampler: WordSampler, antecedent: NounPhrase) -> Nominal:
+    """Return another person; not "she" if "she" could refer to the antecedent."""
     while True:
         actor = person(sampler)
         if isinstance(actor, NounPhrase):

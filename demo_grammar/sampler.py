@@ -1,4 +1,4 @@
-"""What a composer of sentences has at hand: the lexicon, its indexes, and chance."""
+"""The word sampler: draws words of the lexicon at random by class, kind or flag."""
 
 import functools
 
@@ -9,7 +9,12 @@ _NEEDS_MORE = frozenset({"that", "whether", "infinitive", "predicate", "weather"
 
 
 class WordIndex:
-    """The words of the lexicon by what can be done with them."""
+    """Words of the lexicon, selected by use.
+
+    `actions` are the verbs that need no other clause or predicate, `events` the actions that are no states, `deeds` the
+    events that people do, `plans` the deeds that people intend. `scenes` has the deeds that fit one situation,
+    `done_by` the actions with a noun as subject, `done_to` the actions with it as object.
+    """
 
     def __init__(self) -> None:
         self.lexicon = lexicon()
@@ -19,7 +24,7 @@ class WordIndex:
         self.deeds = tuple(verb for verb in self.events if "person" in verb.subjects)
         self.plans = tuple(verb for verb in self.deeds if "luck" not in verb.flags)
         spoken = [(verb.english.base, verb.english.particle) for verb in verbs if verb.accusatives]
-        self.verbs_with_senses = frozenset(  # to paint a wall is streichen, to paint a picture malen
+        self.verbs_with_senses = frozenset(  # the object decides the translation: to paint a wall, a picture
             verb.key for verb in verbs if spoken.count((verb.english.base, verb.english.particle)) > 1
         )
         self.passives = tuple(verb for verb in self.events if "pass" in verb.flags)
@@ -58,7 +63,7 @@ def _verbs(flag: str) -> tuple[Verb, ...]:
 
 
 class WordSampler:
-    """The lexicon, and the chance that one stream of sentences draws on."""
+    """The lexicon, its index, and the random choices of one stream of sentences."""
 
     def __init__(self, chance: Chance) -> None:
         self.chance = chance
@@ -66,11 +71,11 @@ class WordSampler:
         self.lexicon = self.index.lexicon
 
     def nouns(self, *classes: str) -> tuple[Noun, ...]:
-        """Return every noun that belongs to one of the classes, each once."""
+        """Return all nouns of these classes, each once."""
         return _nouns(classes)
 
     def words(self, kind: str, flag: str = "") -> tuple[Word, ...]:
-        """Return the uninflected words of a kind, those with `flag` if one is given."""
+        """Return the uninflected words of a kind; with a flag, only those that have it."""
         return _words(kind, flag)
 
     def verbs(self, flag: str) -> tuple[Verb, ...]:
@@ -78,13 +83,13 @@ class WordSampler:
         return _verbs(flag)
 
     def noun(self, *classes: str) -> Noun:
-        """Return one noun of these classes."""
+        """Draw a noun of these classes."""
         return self.chance.one(_nouns(classes))
 
     def word(self, kind: str, flag: str = "") -> Word:
-        """Return one uninflected word of a kind, which fits `flag`."""
+        """Draw an uninflected word of a kind; with a flag, one that has it."""
         return self.chance.one(_words(kind, flag))
 
     def verb(self, flag: str) -> Verb:
-        """Return one verb with a flag."""
+        """Draw a verb with a flag."""
         return self.chance.one(_verbs(flag))

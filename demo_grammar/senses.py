@@ -1,14 +1,14 @@
-"""Ambiguous nouns: bank is Bank or Ufer, key is Schlüssel or Taste, and only what is said at the end tells which."""
+"""Sentences with an ambiguous noun: bank is Bank or Ufer, and only the predicate shows which."""
 
 from demo_grammar.nominals import person
 from demo_grammar.sampler import WordSampler
 from demo_grammar.tree import THE, THIS, A, Clause, ClueClause, Content, NounPhrase, RelativePronoun, Sentence
 
-_NEUTRAL = ("see", "describe", "mention", "draw", "photograph")  # what can be done to either sense
+_NEUTRAL = ("see", "describe", "mention", "draw", "photograph")  # verbs that fit both senses
 
 
 def ambiguous(sampler: WordSampler) -> Sentence:
-    """Say something about an ambiguous noun, its sense told by the predicate."""
+    """Return a statement about an ambiguous noun, with a predicate that fits one sense."""
     chance = sampler.chance
     clue = chance.one(sampler.lexicon.clues)
     noun = sampler.lexicon.nouns[clue.sense]
@@ -31,7 +31,7 @@ def ambiguous(sampler: WordSampler) -> Sentence:
 
 
 def _neutral(sampler: WordSampler, phrase: NounPhrase) -> Clause:
-    """Return a relative clause that fits both senses and so puts the clue further away."""
+    """Return a relative clause that fits both senses, which puts the clue further away."""
     verb = sampler.lexicon.verbs[sampler.chance.one(_NEUTRAL)]
     time = sampler.word("time", "past") if sampler.chance.holds(0.4) else None
     pronoun = RelativePronoun(phrase.agreement, is_person=False)

@@ -1,4 +1,4 @@
-"""Statements in one main clause, and those that hold another clause as what is said or tried."""
+"""Statements of one main clause, which may contain a clause with that, whether or to."""
 
 from demo_grammar import clauses, times
 from demo_grammar.clauses import clause
@@ -37,7 +37,7 @@ _SPEAKERS = (I, I, WE, HE, SHE, THEY)
 
 
 def statement(sampler: WordSampler) -> Sentence:
-    """Say that somebody does something, perhaps with a relative clause."""
+    """Return a statement of one clause, with or without a relative clause."""
     verb = sampler.chance.one(sampler.index.actions)
     tree = clause(sampler, verb)
     is_plain = tree.tense in ("past", "perfect", "future") and not tree.negation and tree.frequency is None
@@ -49,19 +49,19 @@ def statement(sampler: WordSampler) -> Sentence:
 
 
 def add_relative(sampler: WordSampler, tree: Clause) -> Clause:
-    """Return the clause with a relative clause on its subject, or on an object with nothing behind it."""
+    """Return the clause with a relative clause after its subject, or after an object that ends it."""
     is_open = tree.time is None and tree.manner is None and tree.place is None and tree.negation != "not yet"
     is_last = is_open and tree.oblique is None and tree.content is None and "to" not in tree.verb.flags
     thing = tree.accusative if is_last else None
-    # "The farmer who got up rarely worked" leaves open what was rare.
-    squints = (tree.frequency is not None or tree.negation == "never") and tree.tense in ("present", "past")
-    if takes_relative(tree.subject) and not squints and not (takes_relative(thing) and sampler.chance.holds(0.6)):
+    # "The farmer who got up rarely worked" has two meanings.
+    is_ambiguous = (tree.frequency is not None or tree.negation == "never") and tree.tense in ("present", "past")
+    if takes_relative(tree.subject) and not is_ambiguous and not (takes_relative(thing) and sampler.chance.holds(0.6)):
         return tree._replace(subject=with_relative(sampler, tree.subject, main=tree))
     return tree._replace(accusative=with_relative(sampler, thing, main=tree)) if takes_relative(thing) else tree
 
 
 def fronted(sampler: WordSampler) -> Sentence:
-    """Put a time or a place in front: the subject moves behind the verb in German."""
+    """Return a statement that begins with a time or place; in German the subject follows the verb."""
     verb = sampler.chance.one(sampler.index.events)
     actor = subject(sampler, verb.subjects)
     when = sampler.chance.one(("past", "past", "future", "habit"))
@@ -76,7 +76,7 @@ def fronted(sampler: WordSampler) -> Sentence:
 
 
 def object_first(sampler: WordSampler) -> Sentence:
-    """Put the object in front, in both languages: this book I have already read."""
+    """Return a statement that begins with the object in both languages: this book I have already read."""
     chance = sampler.chance
     verb = chance.one([v for v in sampler.index.deeds if v.accusatives and not v.datives and not v.put])
     timing = chance.one(
@@ -95,7 +95,7 @@ def object_first(sampler: WordSampler) -> Sentence:
 
 
 def passive(sampler: WordSampler) -> Sentence:
-    """Say that something is done by somebody."""
+    """Return a statement in the passive."""
     chance = sampler.chance
     verb = chance.one(sampler.index.passives)
     noun = sampler.noun(*verb.accusatives)
@@ -106,14 +106,14 @@ def passive(sampler: WordSampler) -> Sentence:
     if tense == "present" or (tense != "perfect" and chance.holds(0.5)):
         time = times.time_for(sampler, "habit" if tense == "present" else tense, verb=verb)
     agent: Nominal = name(sampler) if chance.holds(0.3) else noun_phrase(sampler, sampler.noun(*verb.subjects))
-    is_told = chance.holds(0.6) and not (isinstance(agent, NounPhrase) and agent.noun.english == noun.english)
-    oblique = PrepositionalPhrase(clauses.BY, agent) if is_told else None
+    has_agent = chance.holds(0.6) and not (isinstance(agent, NounPhrase) and agent.noun.english == noun.english)
+    oblique = PrepositionalPhrase(clauses.BY, agent) if has_agent else None
     tree = Clause(opening_phrase(sampler, noun), verb, tense, is_passive=True, oblique=oblique, time=time)
     return Sentence("statement", tree, front="time" if time is not None and chance.holds(0.3) else "subject")
 
 
 def infinitive(sampler: WordSampler) -> Sentence:
-    """Let somebody try to do something, or go somewhere in order to do it."""
+    """Return a statement with an infinitive: she tried to sing; he drove to Berlin to buy a car."""
     chance = sampler.chance
     tense = chance.one(_TRIED)
     if chance.holds(0.6):
@@ -130,12 +130,12 @@ def infinitive(sampler: WordSampler) -> Sentence:
 
 
 def reported(sampler: WordSampler) -> Sentence:
-    """Let somebody say that something is so, or ask whether it is."""
+    """Return a statement that reports what a person says, knows or asks."""
     return Sentence("statement", report(sampler, depth=0))
 
 
 def report(sampler: WordSampler, *, depth: int) -> Clause:
-    """Return a clause with "that" or "whether" inside; `depth` more of them are inside that one."""
+    """Return a clause that contains a clause with "that" or "whether"; `depth` more are nested in that clause."""
     chance = sampler.chance
     asks = chance.holds(0.25)
     verb = sampler.verb("whether" if asks else "that")
@@ -178,13 +178,13 @@ def _reported(
 
 
 def feeling(sampler: WordSampler, actor: Nominal, tense: Tense) -> Clause:
-    """Return a clause that says how somebody feels."""
+    """Return a clause about a feeling: he was tired."""
     adjective = sampler.lexicon.adjectives[sampler.chance.one(_FEELINGS)]
     return Clause(actor, sampler.lexicon.verbs["be"], tense, predicate=Predicate(adjective))
 
 
 def existence(sampler: WordSampler) -> Sentence:
-    """Say that there is something somewhere, which German says with es gibt or a verb of posture."""
+    """Return a statement with "there is", which German expresses by es gibt or a verb of posture."""
     chance = sampler.chance
     tense: Tense = chance.one(("present", "present", "past"))
     verb = sampler.lexicon.verbs[chance.one(("lie", "stand", "there is"))]

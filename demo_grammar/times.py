@@ -1,4 +1,4 @@
-"""Tense, time and certainty that fit each other: yesterday goes with the past, already with the perfect."""
+"""Tense, time, adverb and negation that fit each other: yesterday with the past, already with the perfect."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ _DAYS_OF_MONTH = 28
 
 
 class Timing(NamedTuple):
-    """When a clause happens and whether it does."""
+    """Tense, modal verb, time, adverb of frequency and negation of a clause."""
 
     tense: Tense
     modal: Modal | None = None
@@ -32,19 +32,19 @@ class Timing(NamedTuple):
 
 
 def phrase(english: str, german: str) -> Word:
-    """Return a phrase made of words that are not in the lexicon as a whole."""
+    """Return a phrase that is not in the lexicon."""
     return Word(english, english, german, frozenset(), "")
 
 
 def date(sampler: WordSampler) -> Word:
-    """Return a day of the year: on the third of May."""
+    """Return a date: on the third of May."""
     day = sampler.chance.between(1, _DAYS_OF_MONTH)
     month = sampler.word("month")
     return phrase(f"on the {english_ordinal(day)} of {month.english}", f"am {german_ordinal(day)}en {month.german}")
 
 
 def hour(sampler: WordSampler) -> Word:
-    """Return an hour of the clock: at half past seven."""
+    """Return a time of day: at half past seven."""
     quarters = sampler.chance.between(4, 51)
     return phrase(english_hour(quarters), german_hour(quarters))
 
@@ -56,7 +56,7 @@ def weekday(sampler: WordSampler) -> Word:
 
 
 def distance(sampler: WordSampler, *, is_past: bool) -> Word:
-    """Return how long ago or from now: three days ago, in three days."""
+    """Return a distance in time: three days ago, in three days."""
     count = sampler.chance.between(2, 12)
     english, german = sampler.chance.one(_UNITS)
     if is_past:
@@ -65,7 +65,7 @@ def distance(sampler: WordSampler, *, is_past: bool) -> Word:
 
 
 def time_for(sampler: WordSampler, tense: str, *, verb: Verb) -> Word:
-    """Return a time that fits past, future or habit; the clock only where the verb is a matter of minutes."""
+    """Return a time that fits past, future or habit; verbs with the flag hour get a time of day or a weekday."""
     draw = sampler.chance.below(100)
     if "hour" in verb.flags:
         return hour(sampler) if draw < 70 else weekday(sampler)
@@ -83,7 +83,7 @@ def time_for(sampler: WordSampler, tense: str, *, verb: Verb) -> Word:
 
 
 def background_timing(sampler: WordSampler, verb: Verb) -> Timing:
-    """Return a plain tense for a clause that tells something by the way."""
+    """Return a simple timing for a relative or reported clause."""
     if "state" in verb.flags:
         return Timing("present")
     if sampler.chance.holds(0.1):
@@ -106,11 +106,11 @@ def timing(sampler: WordSampler, verb: Verb, subject: Nominal) -> Timing:
     if draw < 64 and is_planned and _has_a_will(subject):
         return _modal(sampler, verb)
     if draw >= 64 and not is_state and subject in (I, DU, IHR) and chance.holds(0.75):
-        return _past(sampler, verb)  # people tell what they have done rather than what they do
+        return _past(sampler, verb)  # first and second person mostly tell the past
     if draw < 74 and "prog" in verb.flags:
         return Timing("progressive")
     if draw < 84:
-        return _denied(sampler, verb, subject)
+        return _negated(sampler, verb, subject)
     if is_state:
         return Timing("present") if chance.holds(0.6) else Timing("past")
     return _habit(sampler, verb, subject)
@@ -120,7 +120,7 @@ def _has_a_will(subject: Nominal) -> bool:
     return not isinstance(subject, NounPhrase) or "person" in subject.noun.classes
 
 
-def _denied(sampler: WordSampler, verb: Verb, subject: Nominal) -> Timing:
+def _negated(sampler: WordSampler, verb: Verb, subject: Nominal) -> Timing:
     negation: Negation = "not" if "state" in verb.flags else sampler.chance.one(("not", "not", "never"))
     is_lasting = "state" in verb.flags or negation == "never"
     if is_lasting and present_differs_from_past(verb, subject) and sampler.chance.holds(0.6):
@@ -129,7 +129,7 @@ def _denied(sampler: WordSampler, verb: Verb, subject: Nominal) -> Timing:
 
 
 def present_differs_from_past(verb: Verb, subject: Nominal) -> bool:
-    """Return whether the simple present can be told from the past: they put is both."""
+    """Return whether present and past have different forms: "they put" is both."""
     return verb.english.base != verb.english.past or agreement_of(subject) == 1
 
 

@@ -1,8 +1,7 @@
-"""The trees that both languages read: noun phrases, clauses and sentences, with what is meant and not how it is said.
+"""Trees of noun phrases, clauses and sentences: the meaning of a sentence pair, without words' forms and order.
 
-One tree becomes an English and a German sentence (`english.py`, `german.py`). It holds whatever either of them needs
-to agree: gender is the noun's, number and determiner the phrase's, person the pronoun's, case follows from the slot
-of the clause in which a phrase stands.
+`english` and `german` turn one tree into a sentence each. A noun has a gender, a noun phrase a number and a determiner,
+a pronoun a person; the slot of a phrase in its clause decides the case. `marks` explains the field `mark`.
 """
 
 from collections.abc import Iterator
@@ -19,9 +18,10 @@ Declension = Literal["weak", "mixed", "strong"]
 
 
 class Determiner(NamedTuple):
-    """An article or what stands in its place, and how German declines it and the adjectives after it.
+    """An article, possessive, numeral or quantifier, and how German inflects it and the adjectives after it.
 
-    `pattern`: "der" and "ein" inflect like these articles, "viel" like der without being one, "" not at all.
+    `pattern`: "definite" is der itself; "der" and "ein" have the endings of these articles; "viel" has the endings of
+    der, but adjectives after it have strong endings; "" has no endings.
     """
 
     english: str
@@ -32,7 +32,7 @@ class Determiner(NamedTuple):
 
     @property
     def declension(self) -> Declension:
-        """The set of endings that an adjective takes after it."""
+        """The set of endings of an adjective after this determiner."""
         if self.pattern in ("definite", "der"):
             return "weak"
         return "mixed" if self.pattern == "ein" else "strong"
@@ -54,7 +54,7 @@ HOW_MANY = Determiner("", "how many", "wie viel", "viel", is_definite=False)
 
 
 class Pronoun(NamedTuple):
-    """A personal pronoun. `person` counts ich, du, er, wir, ihr, sie; `agreement` the English I, he, they."""
+    """A pronoun. `person` is 0 to 5 for ich, du, er, wir, ihr, sie; `agreement` is 0 for I, 1 for he, 2 for they."""
 
     english: str
     english_object: str
@@ -69,7 +69,7 @@ def _possessive(english: str, german: str) -> Determiner:
     return Determiner(english, english, german, "ein")
 
 
-I = Pronoun("I", "me", ("ich", "mich", "mir"), 0, 0, _possessive("my", "mein"))  # noqa: E741 - it is the word
+I = Pronoun("I", "me", ("ich", "mich", "mir"), 0, 0, _possessive("my", "mein"))  # noqa: E741 - the English word
 DU = Pronoun("you", "you", ("du", "dich", "dir"), 1, 2, _possessive("your", "dein"))
 HE = Pronoun("he", "him", ("er", "ihn", "ihm"), 2, 1, _possessive("his", "sein"))
 SHE = Pronoun("she", "her", ("sie", "sie", "ihr"), 2, 1, _possessive("her", "ihr"))
@@ -77,7 +77,7 @@ WE = Pronoun("we", "us", ("wir", "uns", "uns"), 3, 2, _possessive("our", "unser"
 IHR = Pronoun("you", "you", ("ihr", "euch", "euch"), 4, 2, _possessive("your", "euer"))
 THEY = Pronoun("they", "them", ("sie", "sie", "ihnen"), 5, 2, _possessive("their", "ihr"))
 SIE = Pronoun("you", "you", ("Sie", "Sie", "Ihnen"), 5, 2, _possessive("your", "Ihr"))
-IT = {  # by the gender of the noun that "it" stands for
+IT = {  # by the gender of the noun that "it" refers to
     "m": Pronoun("it", "it", ("er", "ihn", "ihm"), 2, 1, _possessive("its", "sein")),
     "f": Pronoun("it", "it", ("sie", "sie", "ihr"), 2, 1, _possessive("its", "ihr")),
     "n": Pronoun("it", "it", ("es", "es", "ihm"), 2, 1, _possessive("its", "sein")),
@@ -89,7 +89,7 @@ NOBODY = Pronoun("nobody", "nobody", ("niemand", "niemanden", "niemandem"), 2, 1
 
 
 class Name(NamedTuple):
-    """One or more people by name: Anna, Anna and Paul, Mr Weber."""
+    """A name of one or more people, or of a city: Anna, Anna and Paul, Mr Weber, Berlin."""
 
     english: str
     german: str
@@ -99,7 +99,7 @@ class Name(NamedTuple):
 
 
 class RelativePronoun(NamedTuple):
-    """The pronoun of a relative clause, which agrees with its antecedent: who, whom, that; der, den, dem."""
+    """A relative pronoun, which agrees with its antecedent: who, whom, that; der, den, dem."""
 
     agreement: Literal["m", "f", "n", "p"]
     is_person: bool
@@ -107,7 +107,7 @@ class RelativePronoun(NamedTuple):
 
 
 class NounPhrase(NamedTuple):
-    """A noun with all that agrees with it."""
+    """A noun with determiner, number, adjectives, owner and relative clause."""
 
     noun: Noun
     determiner: Determiner = THE
@@ -119,7 +119,7 @@ class NounPhrase(NamedTuple):
 
     @property
     def agreement(self) -> Literal["m", "f", "n", "p"]:
-        """Gender in the singular; the plural has none."""
+        """The gender in the singular, "p" in the plural, which has one form for all genders."""
         return "p" if self.is_plural else self.noun.gender
 
 
@@ -127,14 +127,14 @@ Nominal: TypeAlias = NounPhrase | Pronoun | Name | RelativePronoun
 
 
 class PrepositionalPhrase(NamedTuple):
-    """A preposition with its noun phrase: where, whither, or the object of a verb."""
+    """A preposition with its noun phrase: a place, a destination, or the object of a verb."""
 
     preposition: Preposition
     nominal: Nominal
 
 
 class Predicate(NamedTuple):
-    """What is said with "to be": an adjective, perhaps compared, a noun phrase, or a measure."""
+    """The complement of "to be": an adjective with or without comparison, a noun phrase, or a phrase such as an age."""
 
     adjective: Adjective | None = None
     degree: Literal["positive", "comparative", "equal"] = "positive"
@@ -144,7 +144,7 @@ class Predicate(NamedTuple):
 
 
 class ClueClause(NamedTuple):
-    """A predicate from the lexicon's clues, which tells the sense of its ambiguous subject."""
+    """A clause with a clue of the lexicon as predicate, which shows the sense of its ambiguous subject."""
 
     subject: Nominal
     clue: Clue
@@ -153,14 +153,14 @@ class ClueClause(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What is said, known or tried: a clause after "that" or "whether", or an infinitive, bare or of purpose."""
+    """A clause as the object of a verb, with "that", "whether" or "to", or as its purpose."""
 
     conjunction: Literal["that", "whether", "to", "in order to"]
     clause: "Clause | ClueClause"
 
 
 class Clause(NamedTuple):
-    """One verb with everything that belongs to it, by slots; word order is up to each language."""
+    """A verb with its subject, objects and adverbials in slots; each language has its own word order."""
 
     subject: Nominal
     verb: Verb
@@ -181,7 +181,7 @@ class Clause(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """One or two clauses with how they are joined and what stands in front."""
+    """One or two clauses, how they are joined, and which slot of the main clause comes first."""
 
     kind: Literal["statement", "question", "command", "existence"]
     main: Clause | ClueClause
@@ -197,7 +197,7 @@ class Sentence(NamedTuple):
 
 
 def nominals(tree: Sentence) -> Iterator[Nominal]:
-    """Yield every noun phrase, pronoun and name of a sentence, those inside others too."""
+    """Yield every noun phrase, pronoun and name of a sentence, nested ones too."""
     for part in (tree.main, tree.subordinate, tree.joined):
         if part is not None:
             yield from _nominals_of(part)

@@ -1,4 +1,4 @@
-"""Trees of the demonstration grammar, made once for all tests that look into them."""
+"""Trees of the grammar, made once for all tests."""
 
 import itertools
 

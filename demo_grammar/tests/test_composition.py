@@ -1,4 +1,4 @@
-"""What the sentence must tell, it tells: whoever translates it needs nothing else."""
+"""A sentence contains everything that its translation needs."""
 
 import hashlib
 import itertools
@@ -51,7 +51,7 @@ def test_chance_is_fair() -> None:
     assert 0.27 < sum(chance.holds(0.3) for _ in range(5000)) / 5000 < 0.33
 
 
-def test_a_woman_s_profession_is_told_by_she_her_or_a_woman_s_name(trees: list[Sentence]) -> None:
+def test_she_her_or_a_name_states_that_a_teacher_is_a_woman(trees: list[Sentence]) -> None:
     women = {word.english for word in lexicon().words["name"] if "she" in word.flags}
     seen = 0
     for tree in trees:
@@ -62,17 +62,17 @@ def test_a_woman_s_profession_is_told_by_she_her_or_a_woman_s_name(trees: list[S
     assert seen > 50
 
 
-def test_you_is_told_by_who_is_addressed(trees: list[Sentence]) -> None:
+def test_the_addressee_decides_the_translation_of_you(trees: list[Sentence]) -> None:
     seen = {DU: 0, IHR: 0, SIE: 0}
     for tree in trees:
         text = english.sentence(tree)
         if not re.search(r"\byour?\b", text, re.IGNORECASE):
             continue
         assert tree.addressee is not None, text
-        told = SIE if re.match(r"Mrs? ", tree.addressee.english) else IHR if tree.addressee.is_plural else DU
+        expected = SIE if re.match(r"Mrs? ", tree.addressee.english) else IHR if tree.addressee.is_plural else DU
         used = {part for part in _pronouns(tree) if part.english == "you"}
-        assert used <= {told}, german.sentence(tree)
-        seen[told] += 1
+        assert used <= {expected}, german.sentence(tree)
+        seen[expected] += 1
     assert min(seen.values()) > 20
 
 
@@ -84,30 +84,30 @@ def _pronouns(tree: object) -> Iterator[Pronoun]:
             yield from _pronouns(part)
 
 
-def test_the_senses_of_a_noun_are_told_by_a_clue(trees: list[Sentence]) -> None:
+def test_a_clue_decides_the_sense_of_an_ambiguous_noun(trees: list[Sentence]) -> None:
     words = lexicon()
     ambiguous = {words.nouns[clue.sense].english for clue in words.clues}
-    usual = {"key.lock", "letter.mail", "table"}  # meant where nothing tells otherwise
+    usual = {"key.lock", "letter.mail", "table"}  # the usual sense, which needs no clue
     seen = 0
     for tree in trees:
         for phrase in _nouns(tree):
             if phrase.noun.english in ambiguous and phrase.noun.key not in usual and "data" not in phrase.noun.key:
-                hints = list(_hints(tree))
-                assert hints, english.sentence(tree)
-                assert phrase.noun.key in {hint.clue.sense for hint in hints}
+                clue_clauses = list(_clue_clauses(tree))
+                assert clue_clauses, english.sentence(tree)
+                assert phrase.noun.key in {clause.clue.sense for clause in clue_clauses}
                 seen += 1
     assert seen > 100
 
 
-def _hints(tree: object) -> Iterator[ClueClause]:
+def _clue_clauses(tree: object) -> Iterator[ClueClause]:
     if isinstance(tree, ClueClause):
         yield tree
     elif isinstance(tree, tuple):
         for part in tree:
-            yield from _hints(part)
+            yield from _clue_clauses(part)
 
 
-def test_present_and_past_can_be_told_apart(trees: list[Sentence]) -> None:
+def test_present_and_past_have_different_forms(trees: list[Sentence]) -> None:
     for tree in trees:
         if tree.kind != "statement":
             continue
@@ -150,7 +150,7 @@ def test_what_is_asked_only_where_the_verb_has_one_meaning(trees: list[Sentence]
     assert seen > 5
 
 
-def test_she_and_her_never_stand_beside_somebody_else_of_hidden_sex(trees: list[Sentence]) -> None:
+def test_she_and_her_never_occur_with_a_person_of_unstated_sex(trees: list[Sentence]) -> None:
     seen = 0
     for tree in trees:
         hidden = [p for p in _nouns(tree) if "role" in p.noun.classes and not p.is_plural]

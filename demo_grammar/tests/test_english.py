@@ -1,4 +1,4 @@
-"""English as it is written: hand-worked sentences, and laws over many trees."""
+"""English: hand-worked sentences, and laws over many trees."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""German agrees, whatever the tree: endings and word order held against tables written down another way."""
+"""German: endings and word order, compared with tables of a textbook and with laws over many trees."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from demo_grammar.tree import (
 
 CASES: tuple[Case, ...] = ("nominative", "accusative", "dative", "genitive")
 
-# Each gender's whole paradigm as a textbook prints it, one line a case.
+# The paradigm of each gender as a textbook prints it: nominative, accusative, dative, genitive.
 PARADIGMS = {
     (THE, "dog", False): ["der alte Hund", "den alten Hund", "dem alten Hund", "des alten Hundes"],
     (THE, "cat", False): ["die alte Katze", "die alte Katze", "der alten Katze", "der alten Katze"],
@@ -119,7 +119,7 @@ def test_prepositions_contract(preposition: str, case: str, noun: str, text: str
 
 
 def _clauses(tree: Sentence) -> Iterator[tuple[Clause, str]]:
-    """Yield every clause of a sentence with its place: main, subordinate or relative."""
+    """Yield every clause of a sentence with its kind: main, subordinate, infinitive or relative."""
     parts = [(tree.main, "main"), (tree.subordinate, "subordinate"), (tree.joined, "main")]
     for part, kind in parts:
         if isinstance(part, Clause):
@@ -300,17 +300,17 @@ def test_not_a_is_kein_and_any_other_not_is_nicht(trees: list[Sentence]) -> None
     assert min(seen.values()) > 20
 
 
-def test_a_hint_is_the_same_clause_in_either_order() -> None:
+def test_a_clue_clause_has_both_word_orders() -> None:
     clue = next(clue for clue in lexicon().clues if clue.sense == "key.lock")
     subject = NounPhrase(lexicon().nouns["key.lock"])
-    hint = ClueClause(subject, clue, is_past=True)
+    clue_clause = ClueClause(subject, clue, is_past=True)
     speaker = Name("Anna", "Anna", is_plural=False, is_female=True)
-    says = Clause(speaker, lexicon().verbs["say"], content=Content("that", hint))
-    assert german.sentence(Sentence("statement", hint)) == "Der Schlüssel öffnete die Tür des Kellers."
+    says = Clause(speaker, lexicon().verbs["say"], content=Content("that", clue_clause))
+    assert german.sentence(Sentence("statement", clue_clause)) == "Der Schlüssel öffnete die Tür des Kellers."
     assert german.sentence(Sentence("statement", says)) == "Anna sagt, dass der Schlüssel die Tür des Kellers öffnete."
 
 
-def test_those_who_talk_use_the_perfect() -> None:
+def test_the_first_person_uses_the_perfect() -> None:
     bread = NounPhrase(lexicon().nouns["bread"])
     texts = [
         german.sentence(Sentence("statement", Clause(actor, lexicon().verbs["eat"], "past", accusative=bread)))

@@ -1,4 +1,4 @@
-"""Conjugation, held against forms from the textbook."""
+"""Conjugation, compared with forms from a textbook."""
 
 import pytest
 

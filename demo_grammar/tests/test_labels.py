@@ -33,19 +33,21 @@ ANNA = Name("Anna", "Anna", is_plural=False, is_female=True)
 CASES: tuple[Case, ...] = ("nominative", "accusative", "dative", "genitive")
 
 
-def told(sentence: Sentence) -> set[tuple[object, ...]]:
-    """Return each part as clause, role, number, gender and tense, and its words in both languages."""
+def labelled(tree: Sentence) -> Iterator[tuple[Constituent, str, str]]:
+    """Yield each labelled part with the English and the German words at its positions."""
     source, target = (
-        [word.strip(",.?!") for word in text.split()]
-        for text in (english.sentence(sentence), german.sentence(sentence))
+        [word.strip(",.?!") for word in text.split()] for text in (english.sentence(tree), german.sentence(tree))
     )
+    for part in constituents(tree):
+        spoken = " ".join(source[position] for position in part.english)
+        yield part, spoken, " ".join(target[position] for position in part.german)
+
+
+def described(tree: Sentence) -> set[tuple[object, ...]]:
+    """Return each part as clause, role, number, gender and tense, and its words in both languages."""
     return {
-        (
-            *(part.clause, part.role, part.number, part.gender, part.tense),
-            " ".join(source[position] for position in part.english),
-            " ".join(target[position] for position in part.german),
-        )
-        for part in constituents(sentence)
+        (part.clause, part.role, part.number, part.gender, part.tense, source, target)
+        for part, source, target in labelled(tree)
     }
 
 
@@ -53,7 +55,7 @@ def test_a_relative_clause_is_a_clause_of_its_own() -> None:
     man = NounPhrase(N["man"], relative=Clause(RelativePronoun("m", is_person=True), V["sing"]))
     tree = Sentence("statement", Clause(I, V["know.person"], negation="not", accusative=man))
     assert german.sentence(tree) == "Ich kenne den Mann nicht, der singt."
-    assert told(tree) == {
+    assert described(tree) == {
         (0, "verb", "singular", None, "present", "do know", "kenne"),
         (0, "subject", "singular", None, None, "I", "Ich"),
         (0, "accusative", "singular", "masculine", None, "man", "Mann"),
@@ -66,7 +68,7 @@ def test_an_infinitive_has_no_tense_and_no_subject() -> None:
     boxes = NounPhrase(N["box"], is_plural=True)
     inner = Clause(ANNA, V["open"], accusative=boxes)
     tree = Sentence("statement", Clause(ANNA, V["try.doing"], "past", content=Content("to", inner)))
-    assert told(tree) == {
+    assert described(tree) == {
         (0, "verb", "singular", None, "past", "tried", "versuchte"),
         (0, "subject", "singular", "feminine", None, "Anna", "Anna"),
         (1, "verb", None, None, None, "to open", "aufzumachen"),
@@ -76,9 +78,9 @@ def test_an_infinitive_has_no_tense_and_no_subject() -> None:
 
 def test_the_prefix_the_modal_and_cannot_belong_to_the_verb() -> None:
     opened = Sentence("statement", Clause(HE, V["open"], "past", accusative=NounPhrase(N["window"])))
-    assert (0, "verb", "singular", None, "past", "opened", "machte auf") in told(opened)
+    assert (0, "verb", "singular", None, "past", "opened", "machte auf") in described(opened)
     cannot = Sentence("statement", Clause(HE, V["open"], "present", CAN, negation="not"))
-    assert (0, "verb", "singular", None, "present", "cannot open", "kann aufmachen") in told(cannot)
+    assert (0, "verb", "singular", None, "present", "cannot open", "kann aufmachen") in described(cannot)
 
 
 def test_a_shared_auxiliary_belongs_to_the_first_verb() -> None:
@@ -86,7 +88,7 @@ def test_a_shared_auxiliary_belongs_to_the_first_verb() -> None:
     second = Clause(I, V["eat"], "past", accusative=IT["n"])
     tree = Sentence("statement", first, joined=second, joint="and", joined_keeps_subject=False)
     assert german.sentence(tree) == "Ich habe Brot gekauft und es gegessen."
-    assert told(tree) == {
+    assert described(tree) == {
         (0, "verb", "singular", None, "past", "bought", "habe gekauft"),
         (0, "subject", "singular", None, None, "I", "Ich"),
         (0, "accusative", "singular", "neuter", None, "bread", "Brot"),
@@ -100,7 +102,7 @@ def test_what_one_language_leaves_out_has_no_position_there() -> None:
     place = PrepositionalPhrase(Preposition("in", "in", "dative"), garden)
     tree = Sentence("existence", Clause(ES, V["there is"], accusative=castle, place=place), front="place")
     assert german.sentence(tree) == "Im Garten gibt es ein Schloss."
-    assert told(tree) == {
+    assert described(tree) == {
         (0, "verb", "singular", None, "present", "is", "gibt"),
         (0, "subject", "singular", "neuter", None, "", "es"),
         (0, "accusative", "singular", "neuter", None, "castle", "Schloss"),
@@ -112,7 +114,7 @@ def test_owners_comparisons_and_addressees() -> None:
     door = NounPhrase(N["door"], owner=NounPhrase(N["house"]))
     tall = Predicate(ADJ["tall.thing"], "comparative", NounPhrase(N["tree"]))
     compared = Sentence("statement", Clause(door, V["be"], "past", predicate=tall))
-    assert told(compared) == {
+    assert described(compared) == {
         (0, "verb", "singular", None, "past", "was", "war"),
         (0, "subject", "singular", "feminine", None, "door", "Tür"),
         (0, "owner", "singular", "neuter", None, "house", "Hauses"),
@@ -121,24 +123,12 @@ def test_owners_comparisons_and_addressees() -> None:
     weber = Name("Mrs Weber", "Frau Weber", is_plural=False, is_female=True)
     command = Sentence("command", Clause(SIE, V["call"], accusative=HE), addressee=weber)
     assert german.sentence(command) == "Frau Weber, rufen Sie ihn bitte an!"
-    assert told(command) == {
+    assert described(command) == {
         (0, "verb", None, None, None, "call", "rufen an"),
         (0, "subject", "plural", None, None, "", "Sie"),
         (0, "accusative", "singular", "masculine", None, "him", "ihn"),
         (0, "addressee", "singular", "feminine", None, "Mrs Weber", "Frau Weber"),
     }
-
-
-def _nouns(trees: list[Sentence]) -> Iterator[tuple[Constituent, str, str]]:
-    """Yield the labelled parts with the words, in English and German, at their positions."""
-    for tree in trees:
-        source, target = english.sentence(tree).split(), german.sentence(tree).split()
-        for part in constituents(tree):
-            said = (
-                " ".join(words[position].strip(",.?!") for position in found)
-                for words, found in ((source, part.english), (target, part.german))
-            )
-            yield part, *said
 
 
 def test_labels_of_nouns_are_those_of_the_lexicon(trees: list[Sentence]) -> None:
@@ -151,7 +141,7 @@ def test_labels_of_nouns_are_those_of_the_lexicon(trees: list[Sentence]) -> None
                 form = noun_form(NounPhrase(noun, is_plural=is_plural), case)
                 forms.setdefault(form, set()).add((spoken.lower(), number, gender))
     seen = 0
-    for part, source, target in _nouns(trees):
+    for part, source, target in (found for tree in trees for found in labelled(tree)):
         if part.role not in ("verb", "addressee") and target in forms:
             word = source.removesuffix("'s").removesuffix("'").lower()
             assert (word, part.number, part.gender) in forms[target], (source, target)

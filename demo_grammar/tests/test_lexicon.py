@@ -1,4 +1,4 @@
-"""The lexicon is complete and every fault in it is named with its line."""
+"""The lexicon is consistent, and an error names the line of a fault."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Numbers in words, held against rules written down differently."""
+"""Numbers in words, compared with rules that read them back."""
 
 import pytest
 
@@ -17,7 +17,7 @@ GERMAN |= {"zwanzig": 20, "dreißig": 30, "sechzig": 60, "siebzig": 70}
 
 
 def read_german(word: str) -> int:
-    """Read a number word by taking it apart, the other way round than it is written."""
+    """Return the number that a German word means."""
     if word in GERMAN:
         return GERMAN[word]
     ones, und, tens = word.partition("und")

@@ -1,4 +1,4 @@
-"""Whole sentences worked out by hand, one for each thing that makes translation hard."""
+"""Whole sentences worked out by hand, one for each difficulty of the translation."""
 
 import pytest
 

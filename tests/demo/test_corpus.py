@@ -77,6 +77,7 @@ def test_labels_point_at_words_and_no_word_belongs_to_two(whole: demo.CorpusSpli
             labelled = [position for part in constituents for position in getattr(part, positions)]
             assert len(labelled) == len(set(labelled))
             assert set(labelled) <= set(range(len(pair[side].split())))
+        assert all(part.german for part in constituents)
 
 
 @pytest.mark.parametrize("split", SPLITS)

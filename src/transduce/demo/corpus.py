@@ -46,10 +46,10 @@ class CorpusSplits(NamedTuple):
 class Constituent(NamedTuple):
     """A verb group, noun, name or pronoun of a sentence pair, and what the grammar knows about it.
 
-    Roles, number and gender are those of the German sentence. "accusative", "dative" and "oblique" (after a preposition)
-    are the objects of the German verb; the polite "Sie" is plural; an English noun has the gender of its translation,
-    in the plural too. A verb has the number of its subject. Articles, adjectives, adverbs, prepositions and
-    conjunctions have no labels.
+    Role, number and gender are those of the German sentence: "accusative", "dative" and "oblique" (after a preposition)
+    are the objects of the German verb, the polite "Sie" is plural, and an English noun has the gender of its German
+    translation, in the plural too. A verb has the number of its subject. Articles, adjectives, adverbs, prepositions
+    and conjunctions have no labels.
     """
 
     clause: int
@@ -58,7 +58,7 @@ class Constituent(NamedTuple):
     english: tuple[int, ...]
     """The positions of its words in the English sentence, split at spaces; empty if English leaves it out."""
     german: tuple[int, ...]
-    """The positions of its words in the German sentence; empty if German leaves it out."""
+    """The positions of its words in the German sentence."""
     number: Literal["singular", "plural"] | None = None
     gender: Literal["masculine", "feminine", "neuter"] | None = None
     tense: Tense | None = None
