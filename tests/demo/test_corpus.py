@@ -1,6 +1,5 @@
 """The bundled corpus: sizes, splits without overlap, files, and labels that fit the words that they point at."""
 
-import itertools
 import re
 from pathlib import Path
 from typing import get_args
@@ -8,10 +7,10 @@ from typing import get_args
 import pytest
 
 from transduce import demo
-from transduce.demo.corpus import TestSplit
+from transduce.demo.corpus import LabelledSplit
 from transduce.errors import DataError
 
-SPLITS: tuple[TestSplit, ...] = get_args(TestSplit)
+SPLITS: tuple[LabelledSplit, ...] = get_args(LabelledSplit)
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +39,9 @@ def test_more_than_there_is_is_refused(pairs: int, held_out: int, message: str) 
 
 
 def test_no_sentence_is_in_two_splits_or_twice_in_one(whole: demo.CorpusSplits) -> None:
-    translations: dict[str, str] = {}
-    for english, german in itertools.chain(whole.train, whole.valid, whole.test, whole.test_long):
-        assert english not in translations
-        translations[english] = german
-    assert len(set(translations.values())) == len(translations)
-    combined = dict(whole.test_combinations)
-    assert len(combined) == len(set(combined.values())) == 500
-    assert combined.keys().isdisjoint(translations)
+    for side in (0, 1):
+        sentences = [pair[side] for split in whole for pair in split]
+        assert len(sentences) == len(set(sentences))
 
 
 def test_long_sentences_are_longer_than_any_in_training(whole: demo.CorpusSplits) -> None:
@@ -69,7 +63,7 @@ def test_files_hold_the_corpus(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_labels_point_at_words_and_no_word_belongs_to_two(whole: demo.CorpusSplits, split: TestSplit) -> None:
+def test_labels_point_at_words_and_no_word_belongs_to_two(whole: demo.CorpusSplits, split: LabelledSplit) -> None:
     sentences = demo.labels(split)
     assert len(sentences) == 500
     for pair, constituents in zip(getattr(whole, split), sentences, strict=True):
@@ -81,7 +75,7 @@ def test_labels_point_at_words_and_no_word_belongs_to_two(whole: demo.CorpusSpli
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_every_clause_has_one_verb_that_agrees_with_its_subject(split: TestSplit) -> None:
+def test_every_clause_has_one_verb_that_agrees_with_its_subject(split: LabelledSplit) -> None:
     for constituents in demo.labels(split):
         clauses = sorted({part.clause for part in constituents})
         assert clauses == list(range(len(clauses)))
@@ -116,7 +110,7 @@ TENSES = {
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_labels_are_what_english_pronouns_and_auxiliaries_tell(whole: demo.CorpusSplits, split: TestSplit) -> None:
+def test_labels_are_what_english_pronouns_and_auxiliaries_tell(whole: demo.CorpusSplits, split: LabelledSplit) -> None:
     seen = 0
     for (english, _), constituents in zip(getattr(whole, split), demo.labels(split), strict=True):
         words = [word.strip(",.?!").lower() for word in english.split()]

@@ -1,6 +1,6 @@
 """The bundled English-German corpus: sentence pairs in five splits, and labels for the words of the test sentences.
 
-A grammar of about 800 words wrote the corpus (`demo_grammar/` in the repository, which is not installed).
+A grammar with about 760 words wrote the corpus (`demo_grammar/` in the repository, which is not installed).
 
 - train: 60,000 pairs of at most 18 words on either side.
 - valid, test: 500 pairs each of the same kind of sentences.
@@ -26,7 +26,7 @@ from transduce.files import write_atomically
 FILE = "corpus.tsv.bz2"
 
 Pair = tuple[str, str]
-TestSplit = Literal["test", "test_combinations", "test_long"]
+LabelledSplit = Literal["test", "test_combinations", "test_long"]
 Role = Literal[
     "verb", "subject", "accusative", "dative", "oblique", "place", "predicate", "comparison", "owner", "addressee"
 ]
@@ -82,10 +82,12 @@ def corpus(*, pairs: int, held_out: int = 500) -> CorpusSplits:
     return CorpusSplits(**found)
 
 
-def labels(split: TestSplit) -> list[tuple[Constituent, ...]]:
+def labels(split: LabelledSplit) -> list[tuple[Constituent, ...]]:
     """Return the labels of the 500 sentences of a test split, in the order of `corpus`."""
-    if split not in get_args(TestSplit):
-        raise DataError(f"The bundled corpus has no labels for {split!r}, only for {', '.join(get_args(TestSplit))}.")
+    if split not in get_args(LabelledSplit):
+        raise DataError(
+            f"The bundled corpus has no labels for {split!r}, only for {', '.join(get_args(LabelledSplit))}."
+        )
     held_out = itertools.takewhile(lambda row: row[0] != "train", _rows())
     return [tuple(_constituent(item) for item in json.loads(row[3])) for row in held_out if row[0] == split]
 
