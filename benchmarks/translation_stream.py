@@ -2,7 +2,7 @@
 
     python benchmarks/translation_stream.py MODEL [--lines 1000000] [--beam 1] [--core 0]
 
-The lines are short sentences of the demonstration's grammar, 20,000 different ones, drawn at random again and again,
+The lines are short sentences of the demonstration's corpus, 20,000 different ones, drawn at random again and again,
 and go where `transduce translate` would send them: through the window that sorts and batches them, in order, to a file.
 After each tenth it notes lines a second and the memory that the process occupies. Writes results/translation_stream.md
 and results/translation_stream.json next to this file.

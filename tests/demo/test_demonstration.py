@@ -1,4 +1,4 @@
-"""The demonstration, small: every stage runs, nothing is done twice, an interruption loses nothing."""
+"""The demonstration with a small size: every stage runs, and an interrupted one continues."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 SMALL = Size(pairs=300, held_out=12, training_seconds=1.0)
 
 
-def test_a_demonstration_leaves_what_it_promises(tmp_path: Path) -> None:
+def test_a_demonstration_writes_model_pages_and_scores(tmp_path: Path) -> None:
     shown = demonstrate(tmp_path, SMALL, seed=1, threads=1, progress=Silent(), stop_requested=lambda: False)
     assert not shown.was_stopped
     for name in (
@@ -36,7 +36,7 @@ def test_a_demonstration_leaves_what_it_promises(tmp_path: Path) -> None:
     assert train.isdisjoint(english for english, _, _ in shown.examples)
 
 
-def test_interrupted_it_goes_on_with_what_it_began(tmp_path: Path) -> None:
+def test_an_interrupted_demonstration_continues_with_its_settings(tmp_path: Path) -> None:
     looked = 0
 
     def after_some_steps() -> bool:
@@ -53,7 +53,7 @@ def test_interrupted_it_goes_on_with_what_it_began(tmp_path: Path) -> None:
     assert (tmp_path / "a/experiment.toml").read_text(encoding="utf-8") == settings
 
 
-def test_interrupted_before_it_learned_anything_it_measures_again(tmp_path: Path) -> None:
+def test_a_demonstration_without_a_checkpoint_measures_again(tmp_path: Path) -> None:
     begun = choose_experiment(
         Request(preset="demo", sections={"data": {"train": ["left.tsv"]}}), tmp_path, progress=Silent()
     )
@@ -63,7 +63,7 @@ def test_interrupted_before_it_learned_anything_it_measures_again(tmp_path: Path
     assert read_kept_experiment(tmp_path).training.decay_steps == 16
 
 
-def test_a_busy_machine_makes_it_longer_and_not_worthless() -> None:
+def test_the_number_of_steps_fits_the_time_within_bounds() -> None:
     assert FULL.steps(0.04) == 3_000
     assert FULL.steps(2.0) == 800
     assert FULL.steps(1e-4) == 8_000

@@ -1,4 +1,4 @@
-"""`transduce demo`: from nothing to a trained, scored, inspected Transformer in four minutes."""
+"""`transduce demo`: train, score and inspect a Transformer in four minutes, without any data of your own."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,22 +10,24 @@ if TYPE_CHECKING:
 
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Where the demonstration lives; run it again to go on.")] = Path(
-        "runs/demo"
-    ),
+    output: Annotated[
+        Path, typer.Option(help="The folder of the demonstration; run the command again to continue.")
+    ] = Path("runs/demo"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Half a minute, to see the stages; scores will be poor.")
+        bool, typer.Option("--quick", help="Take half a minute, to show the stages; the scores are poor.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, another corpus and another model.")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the training; the corpus is always the same.")] = 1,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores unless given.")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write scores and times as JSON to this file.")
     ] = None,
     corpus_folder: Annotated[
         Path | None,
-        typer.Option("--write-corpus", metavar="DIR", help="Only write the bundled corpus to DIR, and stop."),
+        typer.Option("--write-corpus", metavar="DIR", help="Only write the bundled corpus to DIR."),
     ] = None,
-    pairs: Annotated[int, typer.Option(min=1, help="With --write-corpus: how many training pairs.")] = 60_000,
+    pairs: Annotated[
+        int, typer.Option(min=1, max=60_000, help="With --write-corpus: how many training pairs.")
+    ] = 60_000,
 ) -> None:
     """Train a Transformer on a bundled corpus, score it, translate with it, and look at its attention."""
     from transduce.cli.terminal import terminal_progress
@@ -33,7 +35,7 @@ def demo(
     if corpus_folder is not None:
         from transduce.demo import write_corpus
 
-        write_corpus(corpus_folder, pairs=pairs, seed=seed)
+        write_corpus(corpus_folder, pairs=pairs)
         typer.echo(f"wrote train, valid, test, test_combinations and test_long as .tsv into {corpus_folder}")
         return
     from transduce.demo.demonstration import FULL, QUICK, demonstrate
@@ -52,10 +54,10 @@ def demo(
                 stop_requested=lambda: bool(stop),
             )
         except KeyboardInterrupt:
-            progress.note("stopped; nothing saved is lost. Go on with the same command.")
+            progress.note("stopped; what was saved is kept. Continue with the same command.")
             raise typer.Exit(130) from None
         if shown.was_stopped:
-            progress.note("stopped and saved. Go on with the same command.")
+            progress.note("stopped and saved. Continue with the same command.")
             raise typer.Exit(128 + (stop.signal or 2))
     _show(shown)
     if json_file is not None:

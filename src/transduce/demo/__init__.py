@@ -1,9 +1,9 @@
-"""A corpus of our own, generated from a grammar, and the demonstration that uses it.
+"""The bundled English-German corpus, and the demonstration that trains on it.
 
 from transduce import demo
 pairs = demo.corpus(pairs=50_000).train
 """
 
-from transduce.demo.corpus import Corpus, corpus, write_corpus
+from transduce.demo.corpus import Constituent, CorpusSplits, corpus, labels, write_corpus
 
-__all__ = ["Corpus", "corpus", "write_corpus"]
+__all__ = ["Constituent", "CorpusSplits", "corpus", "labels", "write_corpus"]

@@ -1,7 +1,6 @@
-"""The demonstration: a corpus of our own, a Transformer trained on it, its scores, its translations, its attention.
+"""The demonstration: train a Transformer on the bundled corpus, score it, translate with it, show its attention.
 
-Everything is what a user's own corpus would go through: the demonstration calls the same pipeline. Interrupted, it goes
-on where it stopped.
+It calls the pipeline that `transduce train` calls. An interrupted demonstration continues where it stopped.
 """
 
 import json
@@ -29,45 +28,45 @@ MEANINGS = {
     "combinations": "words that never met in training",
     "long": "longer than any sentence of training",
 }
-_SHOWN = 5
+_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large a demonstration is."""
+    """The size of the corpus and the length of the training."""
 
     pairs: int
     held_out: int
     training_seconds: float
-    """How long the steps alone should take; validations and checkpoints come on top."""
+    """Time for the training steps; validations and checkpoints take time on top."""
     fewest_steps: int = 60
-    """Taken even where they do not fit the time: a model that has learned nothing shows nothing."""
+    """The minimum, even if it takes longer: fewer steps do not give a model worth showing."""
 
     def steps(self, seconds_per_step: float) -> int:
-        """Return how many steps to take where one takes so long."""
+        """Return the number of steps that fit the time, given the time of one step."""
         return max(self.fewest_steps, min(_MOST_STEPS, int(self.training_seconds / seconds_per_step)))
 
 
 FULL = Size(pairs=60_000, held_out=500, training_seconds=120.0, fewest_steps=800)
 QUICK = Size(pairs=6_000, held_out=100, training_seconds=12.0)
 _MOST_STEPS = 8_000
-_LOOKS = 8
+_VALIDATIONS = 8
 
 
 @dataclass
 class Demonstration:
-    """What a demonstration showed: scores by split, some translations, seconds by stage, where things are."""
+    """The results of a demonstration: scores by split, some translations, seconds by stage, the folder."""
 
     folder: Path
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
     examples: list[tuple[str, str, str]] = field(default_factory=list)
-    """New sentences: English, our German, the grammar's German."""
+    """Sentences of the test split: English, the model's German, the grammar's German."""
     seconds: dict[str, float] = field(default_factory=dict)
     was_stopped: bool = False
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Note how long a stage takes."""
+        """Add the time that the block takes to the seconds of `stage`."""
         started = time.monotonic()
         try:
             yield
@@ -89,35 +88,25 @@ def demonstrate(
     progress: Progress,
     stop_requested: Callable[[], bool],
 ) -> Demonstration:
-    """Run the demonstration in `folder`, or go on with one that was interrupted."""
+    """Run the demonstration in `folder`, or continue one that was interrupted; `seed` is the seed of the training."""
     shown = Demonstration(folder)
     with shown.timed("corpus"):
-        _write_corpus(folder / "corpus", size, seed=seed, progress=progress)
+        write_corpus(folder / "corpus", pairs=size.pairs, held_out=size.held_out)
+        tests = corpus(pairs=0, held_out=size.held_out)
     _train(shown, size, seed=seed, threads=threads, progress=progress, stop_requested=stop_requested)
     if shown.was_stopped:
         return shown
     translator = Translator.load(folder, threads=threads)
     with shown.timed("evaluation"):
         for name, split in SPLITS.items():
-            shown.scores[name] = _score(translator, folder / "corpus" / f"{split}.tsv", name, progress=progress)
+            shown.scores[name] = _score(translator, getattr(tests, split), name, progress=progress)
     with shown.timed("translation"):
-        for english, german in corpus(pairs=1, seed=seed + 1, held_out=_SHOWN).test:
+        for english, german in tests.test[:_EXAMPLES]:
             shown.examples.append((english, translator.translate(english).text, german))
     with shown.timed("attention"):
         page = translator.attention(shown.examples[0][0]).to_html()
         write_atomically(folder / "attention.html", page)
     return shown
-
-
-def _write_corpus(folder: Path, size: Size, *, seed: int, progress: Progress) -> None:
-    """Write the corpus unless it stands there already; the last file written vouches for the others."""
-    mark = folder / "corpus.json"
-    wanted = json.dumps({"pairs": size.pairs, "held_out": size.held_out, "seed": seed})
-    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
-        return
-    with progress.stage("generating the corpus", total=1):
-        write_corpus(folder, pairs=size.pairs, seed=seed, held_out=size.held_out)
-        write_atomically(mark, wanted)
 
 
 def _train(
@@ -153,24 +142,25 @@ def _train(
 
 
 def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> Choice:
-    """Prepare the corpus, measure a step, and return the experiment with as many steps as fit the time here."""
+    """Prepare the corpus, measure a training step, and return the experiment with the steps that fit the time."""
     with opened_run(choice, folder, progress=progress) as run:
         seconds = seconds_per_step(run, during=max(1.0, size.training_seconds / 30.0))
     steps = size.steps(seconds)
     if steps * seconds > 1.5 * size.training_seconds:
-        progress.note(f"A step takes {seconds:.1f} s here, now: is the machine busy? {steps:,} steps are the fewest.")
+        progress.note(
+            f"A step takes {seconds:.1f} s: is the machine busy? Training takes the minimum of {steps:,} steps."
+        )
     changes = {
         "decay_steps": steps,
         "warmup_steps": min(choice.experiment.training.warmup_steps, steps // 8),
-        "validate_every": steps // _LOOKS,
+        "validate_every": steps // _VALIDATIONS,
         "checkpoint_every": max(1, steps // 25),
     }
     training = choice.experiment.training.model_copy(update=changes)
     return replace(choice, experiment=choice.experiment.model_copy(update={"training": training}))
 
 
-def _score(translator: Translator, file: Path, name: str, *, progress: Progress) -> dict[str, float]:
-    pairs = _read(file)
+def _score(translator: Translator, pairs: list[Pair], name: str, *, progress: Progress) -> dict[str, float]:
     config = translator.configure()
     outputs: list[str] = []
     with progress.stage(f"scoring: {MEANINGS[name]}", total=len(pairs), unit="sentences") as stage:
@@ -181,8 +171,3 @@ def _score(translator: Translator, file: Path, name: str, *, progress: Progress)
     references = [german for _, german in pairs]
     exact = sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(pairs)
     return {"bleu": round(sacrebleu.corpus_bleu(outputs, [references]).score, 2), "exact": round(exact, 4)}
-
-
-def _read(file: Path) -> list[Pair]:
-    rows = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())
-    return [(english, german) for english, german in rows]
