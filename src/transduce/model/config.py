@@ -94,6 +94,11 @@ class ModelConfig(NetworkConfig, frozen=True):
         return self.encoder_depth + self.decoder_depth
 
     @property
+    def title(self) -> str:
+        """The paper's network."""
+        return "A Transformer of *Attention Is All You Need*"
+
+    @property
     def in_words(self) -> str:
         """The sizes in a few words."""
         return f"{self.encoder_depth}+{self.decoder_depth} layers, width {self.d_model}, {self.heads} heads"

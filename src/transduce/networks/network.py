@@ -36,6 +36,11 @@ class NetworkConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
 
     @property
     @abstractmethod
+    def title(self) -> str:
+        """What the network is, for a model's card, such as "A Transformer of *Attention Is All You Need*"."""
+
+    @property
+    @abstractmethod
     def in_words(self) -> str:
         """The sizes in a few words, such as "6+6 layers, width 512, 8 heads"."""
 

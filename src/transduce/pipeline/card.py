@@ -57,7 +57,7 @@ def _identity(provenance: Provenance) -> list[str]:
     else:
         made_of = f"the checkpoint of step {steps[0]:,}"
     sentence = (
-        f"A Transformer of *Attention Is All You Need* with {parameters:,} parameters, trained by transduce "
+        f"{provenance.experiment.model.title} with {parameters:,} parameters, trained by transduce "
         f"{__version__} on {datetime.now(UTC):%Y-%m-%d}. Its weights are {made_of}."
     )
     return [sentence, "", '    transduce translate THIS_FOLDER --text "…"']

@@ -68,6 +68,11 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
         return 3
 
     @property
+    def title(self) -> str:
+        """The network and its paper."""
+        return "RNNsearch of *Neural Machine Translation by Jointly Learning to Align and Translate*"
+
+    @property
     def in_words(self) -> str:
         """The sizes in a few words."""
         return f"recurrent with attention, states {self.d_model} wide, embeddings {self.embedding_width}"
