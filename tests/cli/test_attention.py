@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from typer.testing import Result
 
-from transduce.errors import ConfigError, DataError
+from transduce.errors import ConfigError, DataError, ModelError
+from transduce.networks.network import Network
 from transduce.translator import Translator
 
 
@@ -46,8 +48,20 @@ def test_json_is_of_the_forced_translation_and_carries_numbers_on_request(
     content = json.loads(transduce(*arguments).stdout)
     assert content["target"]["text"] == "es singt"
     assert content["translated"]["is_forced"]
-    assert content["numbers"] is None
-    assert json.loads(transduce(*arguments, "--numbers").stdout)["numbers"]["scores"] == "scaled"
+    assert content["blocks"]["cross"]["numbers"] is None
+    full = json.loads(transduce(*arguments, "--numbers").stdout)
+    assert full["blocks"]["cross"]["numbers"]["scores"] == "scaled"
+
+
+def test_a_network_without_attention_says_so_and_writes_nothing(
+    transduce: Callable[..., Result], small_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Network, "attention", lambda *_: {})
+    page = tmp_path / "page.html"
+    result = transduce("attention", small_model, "it rains", "--output", page, "--threads", "1")
+    assert isinstance(result.exception, ModelError)
+    assert "does not attend; there is nothing to show" in str(result.exception)
+    assert not page.exists()
 
 
 def test_a_text_that_is_no_sentence_is_refused(transduce: Callable[..., Result], small_model: Path) -> None:

@@ -1,11 +1,11 @@
-"""A tokenizer and small random networks of every kind of score; what is shown must be true of any network."""
+"""A tokenizer and small random networks of every kind of score; what is shown must be true of each."""
 
 import pytest
 import torch
 
 from transduce.decoding.stepwise import TransformerStepper
 from transduce.inspection.pair import forced_pair
-from transduce.inspection.precision import Translated, stepped_log_probabilities
+from transduce.inspection.precision import TranslationSource, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
 from transduce.text.tokenizer import Tokenizer
@@ -44,6 +44,6 @@ def report(network: Transformer, tokenizer: Tokenizer) -> AttentionReport:
         tokenizer,
         source,
         target,
-        translated=Translated(precision="float32", models=1, is_forced=True, log_probabilities=asked),
+        translated=TranslationSource(precision="float32", models=1, is_forced=True, log_probabilities=asked),
         with_numbers=True,
     )

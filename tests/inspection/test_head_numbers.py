@@ -5,11 +5,11 @@ import base64
 import numpy as np
 import pytest
 import torch
+from tests.inspection.other_networks import MeanConfig, OneBlockNetwork
 
 from transduce.errors import DataError
 from transduce.inspection.contract import FloatBlock
 from transduce.inspection.head_numbers import head_numbers
-from transduce.inspection.recording import STACKS, Stack, record
 from transduce.inspection.report import AttentionReport
 from transduce.model import Transformer
 
@@ -21,9 +21,9 @@ def decoded(block: FloatBlock) -> torch.Tensor:
     return torch.from_numpy(numbers).view(block.shape)
 
 
-@pytest.mark.parametrize("stack", STACKS)
-def test_softmax_of_the_scores_is_the_row_of_weights(network: Transformer, stack: Stack) -> None:
-    weights_LHQK = record(network, SOURCE, TARGET).stack(stack).weights_LHQK
+@pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
+def test_softmax_of_the_scores_is_the_row_of_weights(network: Transformer, stack: str) -> None:
+    weights_LHQK = network.attention(SOURCE, TARGET)[stack].weights_LHQK
     numbers = head_numbers(network, SOURCE, TARGET, stack, 1, 7)
     if numbers.additive_E is not None:
         scores_QK = ((numbers.query_QE[:, None] + numbers.key_KE).tanh() * numbers.additive_E).sum(dim=-1)
@@ -36,15 +36,21 @@ def test_softmax_of_the_scores_is_the_row_of_weights(network: Transformer, stack
 
 
 def test_a_page_that_carries_all_numbers_carries_these(network: Transformer, report: AttentionReport) -> None:
-    assert report.numbers is not None
     numbers = head_numbers(network, report.source.ids, report.target.ids, "cross", 2, 10)
-    carried = report.numbers.cross
+    carried = report.to_entry().blocks["cross"].numbers
+    assert carried is not None
+    assert (carried.scores, carried.scale) == (numbers.scores, numbers.scale)
     assert torch.equal(decoded(carried.key)[2, 10], numbers.key_KE)
     assert torch.equal(decoded(carried.value)[2, 10], numbers.value_KG)
     assert (carried.additive is None) == (numbers.additive_E is None)
 
 
-def test_a_head_that_does_not_exist_is_refused(network: Transformer) -> None:
+def test_what_does_not_exist_is_refused(network: Transformer) -> None:
     for layer, head in ((2, 0), (0, 11), (-1, 0)):
         with pytest.raises(DataError, match="it has layers 0 to 1 and heads 0 to 10"):
             head_numbers(network, SOURCE, TARGET, "encoder", layer, head)
+    with pytest.raises(DataError, match="There is no middle attention in this network; it has encoder, decoder, cross"):
+        head_numbers(network, SOURCE, TARGET, "middle", 0, 0)
+    plain = OneBlockNetwork(MeanConfig(vocabulary_size=23), name="cross", queries="target", keys="source").eval()
+    with pytest.raises(DataError, match="The cross attention of this network has no queries, keys and values"):
+        head_numbers(plain, SOURCE, TARGET, "cross", 0, 0)

@@ -49,7 +49,7 @@ def test_attention_is_the_report_of_the_command(client: httpx.Client, translator
     body = {"text": "the dog runs.", "target": "der Hund läuft."}
     report = client.post("/v1/attention", json=body).json()
     own = translator.attention(body["text"], target=body["target"]).to_dictionary()
-    assert report["weights"]["cross"]["shape"] == own["weights"]["cross"]["shape"]
+    assert report["blocks"]["cross"]["shape"] == own["blocks"]["cross"]["shape"]
     assert report["source"] == own["source"]
     page = client.post("/v1/attention/page", data=body)
     assert page.headers["content-type"].startswith("text/html")
@@ -61,7 +61,8 @@ def test_numbers_of_a_head_are_those_behind_the_report(client: httpx.Client, tra
     text = "the dog runs."
     report = client.post("/v1/attention", json={"text": text}).json()
     ids = {side: [token["id"] for token in report[side]["tokens"]] for side in ("source", "target")}
-    own = translator.attention(text).recording.cross
+    own = translator.attention(text).blocks["cross"].projections
+    assert own is not None
     answer = client.post("/v1/attention/numbers", json={**ids, "stack": "cross", "layer": 0, "head": 7}).json()
     for name, expected in (
         ("query", own.query_LHQE[0, 7]),
@@ -91,7 +92,8 @@ def test_numbers_of_a_head_are_those_behind_the_report(client: httpx.Client, tra
         ("attention", {"text": "a", "target": "a " * 60}, "at most 40 can be looked into at once"),
         ("attention/numbers", {**HEAD, "layer": 1}, "There is no layer 1, head 0 in the cross attention"),
         ("attention/numbers", {**HEAD, "head": 11}, "it has layers 0 to 0 and heads 0 to 10"),
-        ("attention/numbers", {**HEAD, "stack": "middle"}, "stack: Input should be"),
+        ("attention/numbers", {**HEAD, "stack": "middle"}, "There is no middle attention in this network"),
+        ("attention/numbers", {**HEAD, "stack": "<b>"}, "stack: String should match pattern"),
         ("attention/numbers", {**HEAD, "source": [5, 9]}, "source must end in 3"),
         ("attention/numbers", {**HEAD, "target": [10**6, EOS]}, "target must hold ids of tokens"),
         ("attention/numbers", {**HEAD, "target": [0, EOS]}, "target: Input should be greater than or equal to 1"),

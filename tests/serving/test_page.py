@@ -114,13 +114,14 @@ def test_neuron_view_gets_its_numbers_from_the_server(server: Any, browser: Any,
     sync_api = pytest.importorskip("playwright.sync_api")
     page.goto(f"{server.address}/attention#text=the+dog+runs.&view=neuron&stack=decoder&head=3&heads=3&at=2.1")
     page.wait_for_selector("text=4. Values, weighted and added")
-    attended = translator.attention("the dog runs.").recording.decoder
+    block = translator.attention("the dog runs.").blocks["decoder"]
+    assert block.projections is not None
     cells = page.locator("#view .scroll >> nth=1 >> css=tbody tr").evaluate_all(
         "rows => rows.map(row => Number(row.cells[4].textContent))"
     )
-    assert cells == pytest.approx(attended.weights_LHQK[0, 3, 2].tolist(), abs=6e-5)
+    assert cells == pytest.approx(block.weights_LHQK[0, 3, 2].tolist(), abs=6e-5)
     shown = page.locator("#view .equation").inner_text()
-    product = float(attended.query_LHQE[0, 3, 2] @ attended.key_LHKE[0, 3, 1])
+    product = float(block.projections.query_LHQE[0, 3, 2] @ block.projections.key_LHKE[0, 3, 1])
     assert f"q · k = {product:.4f}" in shown
 
     page.select_option("#neuron-key", "0")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from transduce.networks.network import Network
 from transduce.serving import worker
 from transduce.serving.frames import read_frame, write_frame
 from transduce.translator import Glossary, Translator
@@ -123,6 +124,17 @@ def test_likelihood_and_attention_are_the_translator_s_own(translator: Translato
     assert report == translator.attention(pair[0], target=pair[1]).to_dictionary()
     (page,) = worker.attention(translator, [pair], {"is_page": True}, glossary=Glossary(()))
     assert page["page"].startswith("<!doctype html>")
+
+
+def test_a_network_without_attention_is_refused_not_a_fault(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Network, "attention", lambda *_: {})
+    head = {"source": [5, 3], "target": [6, 3], "stack": "cross", "layer": 0, "head": 0}
+    for request in (request_for(["the dog", None], task="attention"), request_for(head, task="numbers")):
+        (result,) = worker.compute_round(translator, request, tasks=TASKS)
+        assert result["is_curable"] is True, "the server answers 400"
+        assert "does not attend; there is nothing to show" in result["error"]
 
 
 def test_memory_is_told() -> None:

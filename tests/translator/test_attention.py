@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from transduce.engine.products import weight_limit
-from transduce.errors import ConfigError, DataError
+from transduce.errors import ConfigError, DataError, ModelError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, load_model, save_model
+from transduce.networks.network import Network
 from transduce.text.tokenizer import EOS, Tokenizer
 from transduce.translator import Translator
 
@@ -53,7 +54,7 @@ def test_what_is_shown_is_what_search_gave(translator: Translator) -> None:
             )
         assert not report.translated.is_forced
         assert report.largest_difference < 1e-4
-        assert report.recording.cross.weights_LHQK.shape[2:] == (len(report.target.ids), len(report.source.ids))
+        assert report.blocks["cross"].weights_LHQK.shape[2:] == (len(report.target.ids), len(report.source.ids))
 
 
 @pytest.mark.skipif(weight_limit() is None, reason="torch has no exact int8 product on this processor")
@@ -94,7 +95,7 @@ def test_the_distance_from_bfloat16_is_told(folders: list[Path]) -> None:
     (asked,) = coarse.likelihood([("the dog runs.", "der Hund läuft.")])
     assert report.translated.log_probabilities == pytest.approx(asked.log_probabilities, abs=0.05)
     fine = Translator.load(folders[0], threads=1).attention("the dog runs.", target="der Hund läuft.")
-    assert torch.equal(report.recording.cross.weights_LHQK, fine.recording.cross.weights_LHQK)
+    assert torch.equal(report.blocks["cross"].weights_LHQK, fine.blocks["cross"].weights_LHQK)
 
 
 def test_an_ensemble_shows_its_first_model_and_says_so(folders: list[Path]) -> None:
@@ -102,7 +103,7 @@ def test_an_ensemble_shows_its_first_model_and_says_so(folders: list[Path]) -> N
     report = both.attention("the dog runs.", target="der Hund läuft.")
     alone = [Translator.load(f, threads=1).attention("the dog runs.", target="der Hund läuft.") for f in folders]
     assert report.translated.models == 2
-    assert torch.equal(report.recording.cross.weights_LHQK, alone[0].recording.cross.weights_LHQK)
+    assert torch.equal(report.blocks["cross"].weights_LHQK, alone[0].blocks["cross"].weights_LHQK)
     means = [
         torch.tensor([a, b]).exp().mean().log().item()
         for a, b in zip(*(one.translated.log_probabilities for one in alone), strict=True)
@@ -111,8 +112,17 @@ def test_an_ensemble_shows_its_first_model_and_says_so(folders: list[Path]) -> N
 
 
 def test_numbers_come_when_asked_for(translator: Translator) -> None:
-    assert translator.attention("a cat").numbers is None
-    assert translator.attention("a cat", numbers=True).numbers is not None
+    plain, full = (translator.attention("a cat", numbers=numbers).to_entry() for numbers in (False, True))
+    assert all(block.numbers is None for block in plain.blocks.values())
+    assert all(block.numbers is not None for block in full.blocks.values())
+
+
+def test_a_network_without_attention_has_nothing_to_show(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Network, "attention", lambda *_: {})
+    with pytest.raises(ModelError, match=r"\(kind transformer\) does not attend; there is nothing to show"):
+        translator.attention("a cat")
 
 
 def test_what_is_too_long_or_unknown_is_refused(translator: Translator) -> None:

@@ -1,7 +1,10 @@
 """Pages in a real Chromium: one browser for the session, a fresh context for each page, a watch on its requests."""
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,11 +12,13 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+from transduce.inspection.page import web_files
 from transduce.inspection.pair import forced_pair
-from transduce.inspection.precision import Translated
+from transduce.inspection.precision import TranslationSource
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
 from transduce.networks.log_probabilities import token_log_probabilities
+from transduce.networks.network import Network
 from transduce.text.tokenizer import Tokenizer
 
 # Without these a browser in a container does not start, or looks for its maker's hosts at every start.
@@ -128,12 +133,12 @@ def make_network(*, layers: int, heads: int) -> Transformer:
     return network
 
 
-def make_report(source: str, target: str, *, network: Transformer, numbers: bool) -> AttentionReport:
+def make_report(source: str, target: str, *, network: Network, numbers: bool) -> AttentionReport:
     given, forced = forced_pair(TOKENIZER, source, target)
     labels_BT = torch.tensor([forced.ids])
     hidden_BTD = network(torch.tensor([given.ids]), labels_BT).detach()
     asked = tuple(token_log_probabilities(hidden_BTD, network.output, labels_BT)[0].tolist())
-    translated = Translated(precision="float32", models=1, is_forced=True, log_probabilities=asked)
+    translated = TranslationSource(precision="float32", models=1, is_forced=True, log_probabilities=asked)
     return inspect(network, TOKENIZER, given, forced, translated=translated, with_numbers=numbers)
 
 
@@ -168,3 +173,23 @@ def long_address(tmp_path_factory: pytest.TempPathFactory) -> str:
 def written(report: AttentionReport, path: Path) -> str:
     path.write_text(report.to_html(), encoding="utf-8")
     return path.as_uri()
+
+
+@pytest.fixture
+def served(report: AttentionReport, tmp_path: Path) -> Iterator[str]:
+    """The files of web/ as they are, only the report put in its place, from a server of this test's own."""
+    folder = web_files()
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    empty = '<script type="application/json" id="report"></script>'
+    filled = empty.replace("><", ">" + report.to_json().replace("<", "\\u003c") + "<")
+    page = (folder / "attention.html").read_text(encoding="utf-8")
+    (tmp_path / "attention.html").write_text(page.replace(empty, filled), encoding="utf-8")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/attention.html"
+        server.shutdown()

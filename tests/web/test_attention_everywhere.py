@@ -1,11 +1,8 @@
 """The attention page for everyone and everywhere: assistive technology, phones, the dark, notebooks, servers."""
 
 import re
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from transduce.inspection.head_numbers import head_numbers
-from transduce.inspection.page import web_files
 from transduce.inspection.report import AttentionReport
 from transduce.model import Transformer
 
@@ -84,31 +80,11 @@ def test_a_notebooks_frame_shows_the_page(
     assert frame.locator("#readout tbody tr").count() == len(report.source.ids)
 
 
-@pytest.fixture
-def served(report: AttentionReport, tmp_path: Path) -> Iterator[str]:
-    """The files of web/ as they are, only the report put in its place, from a server of this test's own."""
-    folder = web_files()
-    for file in folder.iterdir():
-        (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
-    empty = '<script type="application/json" id="report"></script>'
-    filled = empty.replace("><", ">" + report.to_json().replace("<", "\\u003c") + "<")
-    page = (folder / "attention.html").read_text(encoding="utf-8")
-    (tmp_path / "attention.html").write_text(page.replace(empty, filled), encoding="utf-8")
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/attention.html"
-        server.shutdown()
-
-
 def test_a_server_may_give_the_numbers_on_demand(
     open_page: Callable[..., Any], served: str, report: AttentionReport, network: Transformer, tmp_path: Path
 ) -> None:
     page = (tmp_path / "attention.html").read_text(encoding="utf-8")
-    bare = replace(report, numbers=None).to_json().replace("<", "\\u003c")
+    bare = replace(report, has_numbers=False).to_json().replace("<", "\\u003c")
     page = re.sub(r'(id="report">).*?(</script>)', lambda match: match[1] + bare + match[2], page, count=1)
     (tmp_path / "attention.html").write_text(page, encoding="utf-8")
     (tmp_path / "start.js").write_text(
@@ -124,7 +100,7 @@ showAttention(JSON.parse(document.getElementById("report").textContent), { numbe
     shown = open_page(f"{served}#view=neuron&layer=1&head=2&heads=2&at=3.1")
     shown.page.wait_for_selector("text=3. All scores")
     weights = [float(row[4]) for row in shown.rows("#view .scroll >> nth=1 >> css=table")]
-    assert weights == pytest.approx(report.recording.cross.weights_LHQK[1, 2, 3].tolist(), abs=6e-5)
+    assert weights == pytest.approx(report.blocks["cross"].weights_LHQK[1, 2, 3].tolist(), abs=6e-5)
 
 
 def test_the_same_files_work_as_modules_from_a_server(open_page: Callable[..., Any], served: str) -> None:

@@ -29,7 +29,7 @@ def attention(
     ] = "float32",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
 ) -> None:
-    """Show encoder, decoder and cross-attention of every layer and head for one sentence and its translation."""
+    """Show what every attention head did for one sentence and its translation."""
     from transduce.errors import ConfigError
     from transduce.files import write_atomically
     from transduce.translator import Glossary, Translator, read_glossary

@@ -21,14 +21,17 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Alignment:
-    """Between target words (rows) and source words (columns)."""
+    """Between target words (rows) and source words (columns), from one layer of the named block."""
 
+    block: str
     layer: int
     soft: tuple[tuple[float, ...], ...]
     hard: tuple[int | None, ...]
 
 
-def align(cross_LHTS: Tensor, *, source_words: Sequence[int | None], target_words: Sequence[int | None]) -> Alignment:
+def align(
+    cross_LHTS: Tensor, *, block: str, source_words: Sequence[int | None], target_words: Sequence[int | None]
+) -> Alignment:
     """Return the alignment of the words that the tokens belong to; a token without a word takes no part."""
     depth = cross_LHTS.size(0)
     layer = depth - 2 if depth > 2 else depth - 1
@@ -37,6 +40,7 @@ def align(cross_LHTS: Tensor, *, source_words: Sequence[int | None], target_word
     from_words = target_TW.T / target_TW.sum(dim=0)[:, None]
     soft = (from_words @ mean_TS @ source_SW).tolist()
     return Alignment(
+        block=block,
         layer=layer,
         soft=tuple(map(tuple, soft)),
         hard=tuple(max(range(len(row)), key=row.__getitem__) if row else None for row in soft),

@@ -1,22 +1,29 @@
-"""The JSON contract of an attention report, version 1; `docs/attention_report.schema.json` is made from this file.
+"""The JSON contract of an attention report, version 2; `docs/attention_report.schema.json` is made from this file.
 
 A reader refuses a `format_version` that it does not know. Fields are added without raising it; what a field means, or
 that it exists, changes only with it. Every index counts from 0. Spans count Unicode code points, not UTF-16 units.
+
+Version 1 had three fixed kinds of attention, `weights`, `entropy` and `numbers` with the keys `encoder`, `decoder` and
+`cross`, and weights in steps of 1/255. The page reads both versions.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, StringConstraints
+
+from transduce.networks.attention_block import Axis, Scores
 
 FORMAT: Literal["transduce-attention"] = "transduce-attention"
-FORMAT_VERSION: Literal[1] = 1
+FORMAT_VERSION: Literal[2] = 2
+
+BlockName = Annotated[str, StringConstraints(pattern="^[a-z][a-z_]*$")]
 
 
-class _Entry(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """Something with named fields."""
+class ContractEntry(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """An object of the JSON."""
 
 
-class TokenEntry(_Entry):
+class TokenEntry(ContractEntry):
     """One token of a sentence."""
 
     id: int
@@ -30,10 +37,10 @@ class TokenEntry(_Entry):
     word: int | None
     """Which word of the sentence it belongs to; null for a special token."""
     log_probability: float | None
-    """What the model thought of it given all before it, natural logarithm; null in the source."""
+    """Its log-probability given all tokens before it, natural logarithm; null in the source."""
 
 
-class SentenceEntry(_Entry):
+class SentenceEntry(ContractEntry):
     """One side of the pair."""
 
     text: str
@@ -44,34 +51,7 @@ class SentenceEntry(_Entry):
     """In order; the last is the end token, unless the search was cut short."""
 
 
-class WeightBlock(_Entry):
-    """Attention weights of every layer and head: in `decoder` and `cross`, query t is what predicts target token t."""
-
-    shape: tuple[int, int, int, int]
-    """Layers, heads, queries, keys."""
-    order: tuple[Literal["layer"], Literal["head"], Literal["query"], Literal["key"]] = (
-        "layer",
-        "head",
-        "query",
-        "key",
-    )
-    """The axes of `shape`, slowest first."""
-    base64_u8: str
-    """round(255 · weight) as unsigned bytes, base64."""
-
-
-class WeightsEntry(_Entry):
-    """The three kinds of attention (section 3.2.3)."""
-
-    encoder: WeightBlock
-    """Source to source."""
-    decoder: WeightBlock
-    """Target to what was read of it: key 0 is the start token, key t the target token t - 1."""
-    cross: WeightBlock
-    """Target to source."""
-
-
-class CandidateEntry(_Entry):
+class CandidateEntry(ContractEntry):
     """A token that might have come next."""
 
     id: int
@@ -82,22 +62,13 @@ class CandidateEntry(_Entry):
     """What the float32 network gives it, given the source and all target tokens before."""
 
 
-class EntropyEntry(_Entry):
-    """Mean entropy of each head's rows, by layer and head: 0 where each query looks at one key alone."""
+class AlignmentEntry(ContractEntry):
+    """Which source words a target word aligns with, read off a block from target to source."""
 
-    encoder: list[list[float]]
-    """Of the encoder's self-attention. [bits]"""
-    decoder: list[list[float]]
-    """Of the decoder's self-attention."""
-    cross: list[list[float]]
-    """Of the attention from the decoder to the source."""
-
-
-class AlignmentEntry(_Entry):
-    """Which source words a target word leans on, read off cross-attention."""
-
+    block: BlockName
+    """The name of that block."""
     layer: int
-    """The decoder layer whose heads were averaged: the last but one, or the last of one or two."""
+    """The layer whose heads were averaged: the last but one, or the last of one or two."""
     soft: list[list[float]]
     """By target word and source word: attention summed over the source word's tokens, averaged over the target
     word's. What a row lacks to 1 went to the source's end token.
@@ -106,7 +77,7 @@ class AlignmentEntry(_Entry):
     """By target word: the source word with the most; null where the source has no word."""
 
 
-class TranslatedEntry(_Entry):
+class TranslatedEntry(ContractEntry):
     """What made the translation, and how far the float32 pass that is shown here is from it."""
 
     precision: str
@@ -121,7 +92,7 @@ class TranslatedEntry(_Entry):
     """The largest distance between these and the tokens' own `log_probability`."""
 
 
-class FloatBlock(_Entry):
+class FloatBlock(ContractEntry):
     """A tensor of float32."""
 
     shape: list[int]
@@ -130,9 +101,13 @@ class FloatBlock(_Entry):
     """Little-endian IEEE 754 single precision, base64."""
 
 
-class StackNumbersEntry(_Entry):
-    """Queries, keys and values of every head of a stack."""
+class NumbersEntry(ContractEntry):
+    """Queries, keys and values of every head of a block, in a report made with `--numbers`."""
 
+    scores: Scores
+    """How a query and a key make a score (3.2.1)."""
+    scale: float
+    """What a score is multiplied by."""
     query: FloatBlock
     """Layer, head, query, d_k."""
     key: FloatBlock
@@ -143,34 +118,50 @@ class StackNumbersEntry(_Entry):
     """Layer, head, d_k: v of v · tanh(q + k), where scores are additive."""
 
 
-class NumbersEntry(_Entry):
-    """The numbers behind the weights, in a page made with `--numbers`."""
+class BlockEntry(ContractEntry):
+    """One kind of attention: the weights of every layer and head.
 
-    scores: Literal["scaled", "unscaled", "additive"]
-    """How a query and a key make a score (3.2.1)."""
-    scale: float
-    """What the dot product is multiplied by."""
-    encoder: StackNumbersEntry
-    """Of the encoder's self-attention."""
-    decoder: StackNumbersEntry
-    """Of the decoder's self-attention."""
-    cross: StackNumbersEntry
-    """Of the attention from the decoder to the source."""
+    An axis is `source` (the source tokens), `target` (the target tokens, each for the position that predicts it),
+    `read` (what the network has read at those positions: the start token, then every target token but the last) or
+    `source+read` (both, one after the other). A query sees no `read` position after its own.
+    """
+
+    queries: Axis
+    """What the queries are, the rows of a matrix of weights."""
+    keys: Axis
+    """What the keys are, its columns."""
+    shape: tuple[int, int, int, int]
+    """Layers, heads, queries, keys."""
+    order: tuple[Literal["layer"], Literal["head"], Literal["query"], Literal["key"]] = (
+        "layer",
+        "head",
+        "query",
+        "key",
+    )
+    """The axes of `shape`, slowest first."""
+    base64_f16: str
+    """The weights as little-endian IEEE 754 half precision, base64. A row sums to 1 within 0.001, or is 0."""
+    entropy: list[list[float]]
+    """Mean entropy of the rows by layer and head: 0 where each query attends to one key alone. [bits]"""
+    has_projections: bool
+    """Whether the network has queries, keys and values to show for this block."""
+    numbers: NumbersEntry | None = None
+    """These queries, keys and values, if asked for."""
 
 
-class HeadNumbersEntry(_Entry):
+class HeadNumbersEntry(ContractEntry):
     """The numbers behind one head, as a server gives them on demand."""
 
-    stack: Literal["encoder", "decoder", "cross"]
-    """Which kind of attention."""
+    stack: BlockName
+    """The name of the block."""
     layer: int
     """Counted from 0."""
     head: int
     """Counted from 0."""
-    scores: Literal["scaled", "unscaled", "additive"]
+    scores: Scores
     """How a query and a key make a score (3.2.1)."""
     scale: float
-    """What the dot product is multiplied by."""
+    """What a score is multiplied by."""
     query: FloatBlock
     """Query, d_k."""
     key: FloatBlock
@@ -181,29 +172,25 @@ class HeadNumbersEntry(_Entry):
     """d_k: v of v · tanh(q + k), where scores are additive."""
 
 
-class ReportEntry(_Entry):
+class ReportEntry(ContractEntry):
     """What every attention head did for one sentence and its translation."""
 
     format: Literal["transduce-attention"] = FORMAT
     """Says what this is."""
-    format_version: Literal[1] = FORMAT_VERSION
+    format_version: Literal[2] = FORMAT_VERSION
     """Raised when a field changes its meaning or goes."""
     source: SentenceEntry
-    """What was translated."""
+    """What was translated; without tokens for a network that has no source."""
     target: SentenceEntry
-    """What it was translated into."""
+    """What it was translated into; without tokens for a network that has no target."""
     candidates: list[list[CandidateEntry]]
     """For each target token, the most probable ones for its place, best first."""
-    alignment: AlignmentEntry
-    """Word alignment."""
-    entropy: EntropyEntry
-    """How spread out each head's attention is."""
+    alignment: AlignmentEntry | None
+    """Word alignment; null where no block goes from target to source."""
     translated: TranslatedEntry
     """What made the translation."""
-    weights: WeightsEntry
-    """The attention weights."""
-    numbers: NumbersEntry | None = None
-    """The queries, keys and values behind them, if asked for."""
+    blocks: dict[BlockName, BlockEntry] = Field(json_schema_extra={"additionalProperties": False})
+    """The attention by kind, in the network's order; a Transformer has `encoder`, `decoder` and `cross` (3.2.3)."""
 
 
 def json_schema() -> dict[str, Any]:

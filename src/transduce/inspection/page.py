@@ -1,8 +1,8 @@
 """The self-contained page: the files of `web/` and the report's JSON in one HTML file that opens from disk.
 
-A browser refuses to import modules from a disk, so the page carries them: their imports are taken out, the rest is put
-in order of dependence into one module element. Every name at the top of a module is therefore unique among them. The
-page's policy allows this script and this style by their hashes and nothing else: no other code, no network.
+A browser refuses to import modules from a disk, so the page carries them: their imports are taken out, and the rest
+goes into one module element, in order of dependence. Every name at the top of a module is therefore unique among them.
+The page's policy allows this script and this style by their hashes and nothing else: no other code, no network.
 """
 
 import base64
@@ -20,7 +20,7 @@ _POLICY = re.compile(r'(<meta http-equiv="Content-Security-Policy" content=")[^"
 
 
 def web_files() -> Traversable:
-    """Return the folder with the page's files, for whoever serves them."""
+    """Return the folder with the page's files."""
     return package_files("transduce") / "web"
 
 

@@ -1,4 +1,4 @@
-"""The pair that is looked at: the source as the user wrote it, and the translation found or forced."""
+"""The pair of sentences in a report: the source as the user wrote it, and the translation found or forced."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from transduce.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Sentence:
+class TokenizedSentence:
     """One side of the pair: its text, its tokens with spans in it, its language where that is known."""
 
     text: str
@@ -21,13 +21,13 @@ class Sentence:
         """The tokens' ids, the end token's included."""
         return [token.id for token in self.tokens]
 
-    def with_log_probabilities(self, log_probabilities: Sequence[float]) -> "Sentence":
-        """Return the sentence with what the model thought of each token."""
+    def with_log_probabilities(self, log_probabilities: Sequence[float]) -> "TokenizedSentence":
+        """Return the sentence with the log-probability of each token."""
         pairs = zip(self.tokens, log_probabilities, strict=True)
         return replace(self, tokens=tuple(replace(token, log_probability=log) for token, log in pairs))
 
 
-def forced_pair(tokenizer: Tokenizer, source: str, target: str) -> tuple[Sentence, Sentence]:
+def forced_pair(tokenizer: Tokenizer, source: str, target: str) -> tuple[TokenizedSentence, TokenizedSentence]:
     """Return a source and a translation that the user gives; placeholders are symbols where both have them."""
     pair = protect_pair(source, target)
     return _given(tokenizer, Protected(pair.source, pair.originals), source), _given(
@@ -37,13 +37,13 @@ def forced_pair(tokenizer: Tokenizer, source: str, target: str) -> tuple[Sentenc
 
 def found_pair(
     tokenizer: Tokenizer, source: str, *, translate: Callable[[list[int]], Sequence[int]]
-) -> tuple[Sentence, Sentence]:
+) -> tuple[TokenizedSentence, TokenizedSentence]:
     """Return a source and the translation that `translate` finds for its ids."""
     protected = protect(source)
     given = _given(tokenizer, protected, source)
     text, tokens = tokens_of_ids(tokenizer, translate(given.ids), originals=protected.originals)
-    return given, Sentence(text, tokens)
+    return given, TokenizedSentence(text, tokens)
 
 
-def _given(tokenizer: Tokenizer, protected: Protected, text: str) -> Sentence:
-    return Sentence(text, tokens_of_text(tokenizer, protected, original=text))
+def _given(tokenizer: Tokenizer, protected: Protected, text: str) -> TokenizedSentence:
+    return TokenizedSentence(text, tokens_of_text(tokenizer, protected, original=text))

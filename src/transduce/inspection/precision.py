@@ -1,7 +1,7 @@
-"""How far the float32 pass that is shown lies from what translated: bfloat16, int8, or an ensemble.
+"""How far the float32 pass that is shown is from what translated: bfloat16, int8, or an ensemble.
 
-Both are asked for the log-probability of the same tokens. What translated is asked as the search asked it, token by
-token, so that whatever can be searched can be compared.
+Both compute the log-probability of the same tokens. The translating one does so token by token, as in the search, so
+that every model that can be searched can be compared.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from transduce.text.tokenizer import BOS
 
 
 @dataclass(frozen=True)
-class Translated:
-    """What made the translation: its precision, how many models, and what it thought of each target token."""
+class TranslationSource:
+    """What made the translation: its precision, how many models, and the log-probability of each target token."""
 
     precision: str
     models: int

@@ -1,14 +1,14 @@
 """The attention report: tokens, weights of every layer and head, candidates, alignment; as JSON and as a page.
 
-In the decoder, the query of row t is the position that predicts target token t: it has read the start token and the
-tokens before t, so the keys of its self-attention are named by what was read, and the first is the start token.
-`contract.py` says what each field of the JSON means.
+The target's query of row t is the position that predicts target token t: it has read the start token and the tokens
+before t. Keys of self-attention are named by what was read, so the first is the start token. `contract.py` says what
+each field of the JSON means.
 """
 
 import base64
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,30 +18,28 @@ from torch import Tensor
 from transduce.inspection.alignment import Alignment, align, mean_entropy
 from transduce.inspection.contract import (
     AlignmentEntry,
+    BlockEntry,
     CandidateEntry,
-    EntropyEntry,
-    NumbersEntry,
     ReportEntry,
     SentenceEntry,
     TokenEntry,
     TranslatedEntry,
-    WeightBlock,
-    WeightsEntry,
 )
-from transduce.inspection.head_numbers import all_numbers
+from transduce.inspection.head_numbers import numbers_entry
 from transduce.inspection.page import attention_page
-from transduce.inspection.pair import Sentence
-from transduce.inspection.precision import Translated
-from transduce.inspection.recording import STACKS, Recording, record
+from transduce.inspection.pair import TokenizedSentence
+from transduce.inspection.precision import TranslationSource
+from transduce.inspection.recording import record
 from transduce.inspection.tokens import Token, name_of
-from transduce.model.transformer import Transformer
+from transduce.networks.attention_block import AttentionBlock
+from transduce.networks.network import Network
 from transduce.text.tokenizer import Tokenizer
 
 CANDIDATES = 8
 
 
 @dataclass(frozen=True)
-class Candidate:
+class NextTokenCandidate:
     """A token that might have come next, and how probable it was."""
 
     id: int
@@ -51,17 +49,19 @@ class Candidate:
 
 @dataclass(frozen=True)
 class AttentionReport:
-    """What every head did for one pair."""
+    """What every attention head did for one pair."""
 
-    source: Sentence
-    target: Sentence
-    recording: Recording
-    candidates: tuple[tuple[Candidate, ...], ...]
+    source: TokenizedSentence
+    target: TokenizedSentence
+    blocks: Mapping[str, AttentionBlock]
+    """The attention by kind; a Transformer has `encoder`, `decoder` and `cross`."""
+    candidates: tuple[tuple[NextTokenCandidate, ...], ...]
     """For each target position the most probable tokens, best first."""
-    alignment: Alignment
-    translated: Translated
-    numbers: NumbersEntry | None = None
-    """Queries, keys and values of every head, if asked for."""
+    alignment: Alignment | None
+    """None where no block goes from target to source."""
+    translated: TranslationSource
+    has_numbers: bool = False
+    """Whether JSON and page carry the queries, keys and values of every head."""
 
     @property
     def target_text(self) -> str:
@@ -76,17 +76,11 @@ class AttentionReport:
 
     def to_entry(self) -> ReportEntry:
         """Return the report as the contract writes it."""
-        weights = {stack: self.recording.stack(stack).weights_LHQK for stack in STACKS}
         return ReportEntry(
             source=_sentence_entry(self.source),
             target=_sentence_entry(self.target),
             candidates=[[CandidateEntry(**asdict(candidate)) for candidate in step] for step in self.candidates],
-            alignment=AlignmentEntry(
-                layer=self.alignment.layer,
-                soft=[[round(value, 4) for value in row] for row in self.alignment.soft],
-                hard=list(self.alignment.hard),
-            ),
-            entropy=EntropyEntry(**{stack: _rounded(mean_entropy(block)) for stack, block in weights.items()}),
+            alignment=None if self.alignment is None else _alignment_entry(self.alignment),
             translated=TranslatedEntry(
                 precision=self.translated.precision,
                 models=self.translated.models,
@@ -94,8 +88,7 @@ class AttentionReport:
                 log_probabilities=list(self.translated.log_probabilities),
                 largest_difference=self.largest_difference,
             ),
-            weights=WeightsEntry(**{stack: _encoded(block) for stack, block in weights.items()}),
-            numbers=self.numbers,
+            blocks={name: block_entry(block, has_numbers=self.has_numbers) for name, block in self.blocks.items()},
         )
 
     def to_dictionary(self) -> dict[str, Any]:
@@ -120,58 +113,82 @@ class AttentionReport:
 
 
 def inspect(
-    model: Transformer,
+    network: Network,
     tokenizer: Tokenizer,
-    source: Sentence,
-    target: Sentence,
+    source: TokenizedSentence,
+    target: TokenizedSentence,
     *,
-    translated: Translated,
+    translated: TranslationSource,
     with_numbers: bool = False,
 ) -> AttentionReport:
-    """Return what every head did when the float32 `model` reads `source` and predicts `target`."""
-    recording = record(model, source.ids, target.ids)
+    """Return what every head did when the float32 `network` reads `source` and predicts `target`."""
+    recording = record(network, source.ids, target.ids)
     log_TV = recording.log_probabilities_TV
-    chosen_T = log_TV.gather(-1, torch.tensor(target.ids)[:, None])[:, 0].tolist()
+    chosen_T = log_TV.gather(-1, torch.tensor(target.ids, dtype=torch.long)[:, None])[:, 0].tolist()
     return AttentionReport(
         source=source,
         target=target.with_log_probabilities(chosen_T),
-        recording=recording,
+        blocks=recording.blocks,
         candidates=_candidates(log_TV, tokenizer, named=[*source.tokens, *target.tokens]),
-        alignment=align(
-            recording.cross.weights_LHQK,
-            source_words=[token.word for token in source.tokens],
-            target_words=[token.word for token in target.tokens],
-        ),
+        alignment=_alignment(recording.blocks, source, target),
         translated=translated,
-        numbers=all_numbers(model, recording) if with_numbers else None,
+        has_numbers=with_numbers,
     )
 
 
-def _candidates(log_TV: Tensor, tokenizer: Tokenizer, *, named: Sequence[Token]) -> tuple[tuple[Candidate, ...], ...]:
+def _alignment(
+    blocks: Mapping[str, AttentionBlock], source: TokenizedSentence, target: TokenizedSentence
+) -> Alignment | None:
+    for name, block in blocks.items():
+        if (block.queries, block.keys) == ("target", "source"):
+            return align(
+                block.weights_LHQK,
+                block=name,
+                source_words=[token.word for token in source.tokens],
+                target_words=[token.word for token in target.tokens],
+            )
+    return None
+
+
+def _candidates(
+    log_TV: Tensor, tokenizer: Tokenizer, *, named: Sequence[Token]
+) -> tuple[tuple[NextTokenCandidate, ...], ...]:
     """Return the best tokens of every position; those of the pair go by the names they have there."""
     names = {token.id: token.text for token in named}
     best = log_TV.exp().topk(min(CANDIDATES, log_TV.size(-1)), dim=-1)
     return tuple(
         tuple(
-            Candidate(token, names.get(token) or name_of(tokenizer, token), probability)
+            NextTokenCandidate(token, names.get(token) or name_of(tokenizer, token), probability)
             for token, probability in zip(tokens, probabilities, strict=True)
         )
         for tokens, probabilities in zip(best.indices.tolist(), best.values.tolist(), strict=True)
     )
 
 
-def _sentence_entry(sentence: Sentence) -> SentenceEntry:
+def _sentence_entry(sentence: TokenizedSentence) -> SentenceEntry:
     tokens = [TokenEntry(**asdict(token)) for token in sentence.tokens]
     return SentenceEntry(text=sentence.text, language=sentence.language, tokens=tokens)
 
 
-def _rounded(values_LH: Tensor) -> list[list[float]]:
-    return [[round(value, 4) for value in row] for row in values_LH.tolist()]
+def _alignment_entry(alignment: Alignment) -> AlignmentEntry:
+    return AlignmentEntry(
+        block=alignment.block,
+        layer=alignment.layer,
+        soft=[[round(value, 4) for value in row] for row in alignment.soft],
+        hard=list(alignment.hard),
+    )
 
 
-def _encoded(weights_LHQK: Tensor) -> WeightBlock:
-    layers, heads, queries, keys = weights_LHQK.shape
-    rounded = (weights_LHQK * 255.0).round().to(torch.uint8)
-    return WeightBlock(
-        shape=(layers, heads, queries, keys), base64_u8=base64.b64encode(rounded.numpy().tobytes()).decode("ascii")
+def block_entry(block: AttentionBlock, *, has_numbers: bool) -> BlockEntry:
+    """Return a block as the contract writes it, with its queries, keys and values if asked for."""
+    layers, heads, queries, keys = block.weights_LHQK.shape
+    halves = block.weights_LHQK.detach().half().numpy().astype("<f2").tobytes()
+    return BlockEntry(
+        queries=block.queries,
+        keys=block.keys,
+        shape=(layers, heads, queries, keys),
+        base64_f16=base64.b64encode(halves).decode("ascii"),
+        entropy=[[round(value, 4) for value in row] for row in mean_entropy(block.weights_LHQK).tolist()],
+        has_projections=block.projections is not None,
+        numbers=numbers_entry(block.projections) if has_numbers and block.projections is not None else None,
     )

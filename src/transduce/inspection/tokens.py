@@ -1,8 +1,8 @@
-"""Tokens as a reader wants them: their share of the text, and the word that they belong to.
+"""Tokens with their share of the text, and the word that they belong to.
 
-Two ways lead to them. A text that was given is cut by the tokenizer, which knows the spans. A translation is a row of
-ids that search put together, not always those that the tokenizer would cut its text into: its spans are followed from
-the ids' bytes through the same steps that make the text of them.
+For a given text the tokenizer knows the spans. A translation is a sequence of ids that search found, which may differ
+from how the tokenizer would cut its text: its spans are computed from the ids' bytes, through the
+steps that decode them.
 
 A word begins at the tokenizer's mark, at a placeholder, where punctuation begins or ends, and with each piece of a
 script that is written without spaces.
@@ -33,7 +33,7 @@ class Token:
     end: int
     word: int | None
     log_probability: float | None = None
-    """What the model thought of it, natural logarithm; None in the source."""
+    """Given the source and all tokens before it, natural logarithm; None in the source."""
 
 
 def tokens_of_text(tokenizer: Tokenizer, protected: Protected, *, original: str) -> tuple[Token, ...]:

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from transduce.model.config import ModelConfig
 from transduce.model.initialization import glorot_linear
+from transduce.networks.attention_sublayer import AttentionSublayer
 
 
 def softmax(scores: Tensor) -> Tensor:
@@ -86,13 +87,14 @@ def fused_kernel_pays(query_BHQE: Tensor) -> bool:
     return query_BHQE.device.type != "cpu"
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(AttentionSublayer):
     """Section 3.2.2: h heads, each attending in its own projection of the model's width."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.heads = config.heads
         self.scores = config.scores
+        self.scale = 1.0 / math.sqrt(config.query_width) if config.scores == "scaled" else 1.0
         self.dropout = config.attention_dropout
         bias = config.attention_bias
         self.W_Q = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
@@ -133,9 +135,8 @@ class MultiHeadAttention(nn.Module):
             mixed_BHQG = functional.dropout(weights_BHQK, dropout) @ value_BHKG
         else:
             attend_here = attend_fast if fused_kernel_pays(query_BHQE) else attend
-            scale = 1.0 if self.scores == "unscaled" else None
             mixed_BHQG = attend_here(
-                query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK, scale=scale, dropout=dropout
+                query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK, scale=self.scale, dropout=dropout
             )
         mixed: Tensor = self.W_O(mixed_BHQG.transpose(1, 2).flatten(start_dim=2))
         return mixed
@@ -147,8 +148,7 @@ class MultiHeadAttention(nn.Module):
             hidden_BHQKE = (query_BHQE[:, :, :, None] + key_BHKE[:, :, None]).tanh()
             scores_BHQK = (hidden_BHQKE * self.v_HE[:, None, None]).sum(dim=-1)
         else:
-            scale = 1.0 if self.scores == "unscaled" else 1.0 / math.sqrt(query_BHQE.size(-1))
-            scores_BHQK = query_BHQE @ key_BHKE.mT * scale
+            scores_BHQK = query_BHQE @ key_BHKE.mT * self.scale
         return attention_weights(scores_BHQK, visible_BHQK=visible_BHQK)
 
     def _by_head(self, joined_BKA: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
 from transduce.networks.attention_block import AttentionBlock
+from transduce.networks.attention_sublayer import record_attention
 from transduce.networks.cost import Cost
 from transduce.networks.output import Output
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
@@ -22,12 +23,14 @@ Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
 class NetworkConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """The sizes that every network has; each kind of network adds its own, and a `kind` that names it."""
+    """The sizes that every network has; each kind of network adds its own, and gives its `kind` one value."""
 
     vocabulary_size: Annotated[int, Field(ge=5)] = 37_000
     """Rows of the embedding; the tokenizer is learned at this size, or less for a small corpus. [pieces] (5.1)"""
     d_model: PositiveInt = 512
     """Width of the embeddings and of every layer's output. (3.1)"""
+    kind: str
+    """Which network it is."""
 
     @property
     @abstractmethod
@@ -104,9 +107,10 @@ class Network(nn.Module):
     def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
         """Return the attention of one pair by kind, empty for a network that does not attend.
 
-        `target` are the labels, their end token included.
+        `target` are the labels, their end token included. Unless a network says otherwise, its attention is that of its
+        attention sub-layers.
         """
-        return {}
+        return record_attention(self, source, target)
 
     def matrices(self) -> Iterable[MatrixView]:
         """Return the parameters that Muon moves as matrices; Adam moves the others."""

@@ -107,7 +107,7 @@ class NumbersRequest(BaseModel, extra="forbid"):
 
     source: TokenIds = Field(description="The ids of the source's tokens, the end token last.")
     target: TokenIds = Field(description="The ids of the translation's tokens, the end token too.")
-    stack: Literal["encoder", "decoder", "cross"]
+    stack: str = Field(pattern="^[a-z][a-z_]*$", max_length=64, description="The name of one of the report's blocks.")
     layer: int = Field(ge=0, description="Counted from 0.")
     head: int = Field(ge=0, description="Counted from 0.")
     model: str | None = None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import Any, Literal, overload
 
 import torch
 from pydantic import ValidationError
@@ -25,8 +25,7 @@ from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_p
 from transduce.files import sha256_of_file
 from transduce.inspection.head_numbers import HeadNumbers, head_numbers
 from transduce.inspection.pair import forced_pair, found_pair
-from transduce.inspection.precision import Translated, stepped_log_probabilities
-from transduce.inspection.recording import Stack
+from transduce.inspection.precision import TranslationSource, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
@@ -38,9 +37,6 @@ from transduce.translator.enforcement import refuse_drawn_terms, search_with_ter
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
-
-if TYPE_CHECKING:
-    from transduce.model.transformer import Transformer
 
 WantedPrecision = Precision | Literal["auto"]
 _LONGEST_UNLESS_KNOWN = 256
@@ -214,11 +210,11 @@ class Translator:
             self._refuse_to_inspect(source.ids, longest=self.longest_sentence)
             self._refuse_to_inspect(shown.ids, longest=self.longest_sentence + config.extra_length)
         return inspect(
-            cast("Transformer", self._weights[0]().network()),
+            self._weights[0]().network(),
             self.tokenizer,
             replace(source, language=self.languages.source),
             replace(shown, language=self.languages.target),
-            translated=Translated(
+            translated=TranslationSource(
                 precision=self.precision,
                 models=len(self.models),
                 is_forced=target is not None,
@@ -228,10 +224,13 @@ class Translator:
         )
 
     def head_numbers(
-        self, *, source: Sequence[int], target: Sequence[int], stack: Stack, layer: int, head: int
+        self, *, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
     ) -> HeadNumbers:
-        """Return q, k and v of one head for the token ids of a report: what `numbers=True` gives for all of them."""
-        return head_numbers(cast("Transformer", self._weights[0]().network()), source, target, stack, layer, head)
+        """Return q, k and v of one head of the block named `stack`, for the token ids of a report.
+
+        `attention(numbers=True)` gives those of all heads.
+        """
+        return head_numbers(self._weights[0]().network(), source, target, stack, layer, head)
 
     def _search(
         self, sentences: Sequence[Sentence], config: DecodingConfig, *, glossary: Glossary

@@ -1,4 +1,4 @@
-// The page: one state, four views of it, and what stands beside them.
+// The page: one state, four views of it, and the panels beside them.
 
 import { createControls } from "./controls.js";
 import { createHeadView } from "./head_view.js";
@@ -11,7 +11,7 @@ import { createAlignment, createDecoding, createReadout } from "./panels.js";
 import { readReport } from "./report.js";
 import { createStore } from "./state.js";
 
-// Shows a report. `numbers(stack, layer, head)` is asked for q, k and v where the report does not carry them.
+// Shows a report. `numbers(block, layer, head)` is asked for q, k and v where the report does not carry them.
 export function showAttention(json, { numbers = null } = {}) {
   const report = readReport(json);
   const store = createStore(report, location, history);
@@ -19,7 +19,7 @@ export function showAttention(json, { numbers = null } = {}) {
   const app = {
     report,
     store,
-    numbers: carriedNumbers(json) ?? numbers,
+    numbers: carriedNumbers(report.json) ?? numbers,
     colors: () => colors,
     hover: () => hover,
     announce: (text) => {
@@ -82,17 +82,20 @@ export function showAttention(json, { numbers = null } = {}) {
   return app;
 }
 
-function describePair({ json }) {
+function describePair({ json, names }) {
   for (const side of ["source", "target"]) {
     const element = document.getElementById(side);
     element.textContent = json[side].text;
     if (json[side].language) element.lang = json[side].language;
+    element.parentElement.hidden = !json[side].tokens.length;
+    document.getElementById(`${side}-name`).textContent = names[side];
   }
   const { precision, models, is_forced: isForced, largest_difference: difference } = json.translated;
-  document.getElementById("target-name").textContent = isForced ? "forced" : "translation";
-  document.title = `Attention: ${json.source.text}`;
+  if (isForced && names.target === "translation") document.getElementById("target-name").textContent = "forced";
+  document.title = `Attention: ${json.source.text || json.target.text}`;
   const by = models > 1 ? `${models} models together in ${precision}; attention is the first one's` : precision;
+  document.getElementById("precision").hidden = !json.target.tokens.length;
   document.getElementById("precision").textContent =
-    `${isForced ? "The translation was given by the user; the system computes in" : "Translated in"} ${by}. Shown is one pass in float32: ` +
+    `${isForced ? `The ${names.target} was given by the user; the system computes in` : "Translated in"} ${by}. Shown is one pass in float32: ` +
     `no token's log-probability differs by more than ${difference.toPrecision(2)}.`;
 }

@@ -1,28 +1,32 @@
-// What the user turns: view, kind of attention, layer, heads, threshold, words; and the pictures to take along.
+// The controls: view, block of attention, layer, heads, threshold, words; and the pictures to save.
 
-import { entropyOf } from "./report.js";
-import { STACKS, VIEWS, defaultState, range } from "./state.js";
+import { VIEWS, defaultState, range, viewsOf } from "./state.js";
 import { download, exportPng, headColor, made, sceneToSvg } from "./paint.js";
 
 const VIEW_NAMES = { model: "Model view", head: "Head view", neuron: "Neuron view", matrix: "Matrix" };
-const STACK_NAMES = {
-  cross: "cross: translation → source",
-  encoder: "encoder: source → source",
-  decoder: "decoder: translation → itself",
-  all: "all in one",
+// The controls that change something in each view.
+const USED = {
+  model: ["words", "specials"],
+  head: ["layer", "combine", "threshold", "words", "specials", "heads"],
+  neuron: ["layer"],
+  matrix: ["layer", "combine", "threshold", "words", "specials", "heads"],
 };
 
 export function createControls(app, viewOf) {
   const find = (id) => document.getElementById(id);
   const { report, store } = app;
-  createTabs(store, find("views"));
-  find("stack").append(...STACKS.map((name) => made("option", { value: name, text: STACK_NAMES[name] })));
+  createTabs(app, find("views"));
+  find("stack").append(...Object.values(report.stacks).map(stackOption));
   const choice = { stack: String, combine: String, layer: Number };
   for (const [name, read] of Object.entries(choice)) {
-    // A pin or a cell of another kind of attention would name other tokens there.
     find(name).addEventListener("change", (event) =>
-      store.set({ [name]: read(event.target.value), ...(name === "stack" ? { pins: [], at: [0, 0] } : {}) }),
+      store.set({ [name]: read(event.target.value), ...(name === "stack" ? changedStack(event.target.value) : {}) }),
     );
+  }
+  // A pin or a cell of another block would name other tokens there; another number of heads is another choice.
+  function changedStack(name) {
+    const isAlike = report.stacks[name].heads === report.stacks[store.get().stack].heads;
+    return { pins: [], at: [0, 0], ...(isAlike ? {} : { heads: range(report.stacks[name].heads), head: 0 }) };
   }
   find("threshold").addEventListener("input", (event) => store.set({ threshold: Number(event.target.value) }));
   for (const name of ["words", "specials"])
@@ -37,9 +41,20 @@ export function createControls(app, viewOf) {
     exportPng(`${nameOf(store.get())}.png`, viewOf().scene(store.get())),
   );
   const renderHeads = createHeads(app, find("heads"));
+  function showUsed({ view, stack }) {
+    const { layers, heads } = report.stacks[stack];
+    const hasChoice = { layer: layers > 1, combine: heads > 1, heads: heads > 1 };
+    for (const name of USED.head) {
+      const element = name === "heads" ? find(name) : find(name).closest("label");
+      element.hidden = !USED[view].includes(name) || hasChoice[name] === false;
+    }
+    find("stack").closest("label").hidden = Object.keys(report.stacks).length === 1;
+  }
   return function render(state) {
+    showUsed(state);
     for (const view of VIEWS) {
       const tab = find(`tab-${view}`);
+      tab.hidden = !viewsOf(report, state.stack).includes(view);
       tab.setAttribute("aria-selected", String(view === state.view));
       tab.tabIndex = view === state.view ? 0 : -1;
     }
@@ -57,7 +72,11 @@ export function createControls(app, viewOf) {
   };
 }
 
-function createTabs(store, bar) {
+function stackOption({ name, title }) {
+  return made("option", { value: name, text: name === "all" ? title : `${name}: ${title}` });
+}
+
+function createTabs({ report, store }, bar) {
   for (const view of VIEWS) {
     const tab = made("button", {
       type: "button",
@@ -72,7 +91,8 @@ function createTabs(store, bar) {
   bar.addEventListener("keydown", (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!move) return;
-    const view = VIEWS[(VIEWS.indexOf(store.get().view) + move + VIEWS.length) % VIEWS.length];
+    const views = viewsOf(report, store.get().stack);
+    const view = views[(views.indexOf(store.get().view) + move + views.length) % views.length];
     store.set({ view });
     document.getElementById(`tab-${view}`).focus();
     event.preventDefault();
@@ -81,14 +101,14 @@ function createTabs(store, bar) {
 
 function createHeads(app, box) {
   const { report, store } = app;
-  const heads = report.stacks.cross.heads;
+  let chips = [];
   const toggle = (head) => {
     const before = store.get().heads;
     const after = before.includes(head) ? before.filter((other) => other !== head) : [...before, head];
     store.set({ heads: after, head: after.includes(head) ? head : (after[0] ?? head) });
   };
   const solo = (head) => store.set({ heads: [head], head });
-  const chips = range(heads).map((head) => {
+  const chipOf = (head) => {
     const chip = made(
       "button",
       { type: "button" },
@@ -103,16 +123,21 @@ function createHeads(app, box) {
       event.preventDefault();
     });
     return chip;
-  });
+  };
   const every = made("button", { type: "button", text: "all heads" });
-  every.addEventListener("click", () => store.set({ heads: range(heads) }));
-  box.append(...chips, every);
-  return (state) =>
+  every.addEventListener("click", () => store.set({ heads: range(report.stacks[store.get().stack].heads) }));
+  return (state) => {
+    const stack = report.stacks[state.stack];
+    if (chips.length !== stack.heads) {
+      chips = range(stack.heads).map(chipOf);
+      box.replaceChildren(...chips, every);
+    }
     chips.forEach((chip, head) => {
-      const bits = entropyOf(report, state.stack, state.layer, head).toFixed(2);
+      const bits = stack.entropy(state.layer, head).toFixed(2);
       chip.setAttribute("aria-pressed", String(state.heads.includes(head)));
       chip.setAttribute("aria-label", `head ${head + 1}, entropy ${bits} bits`);
       chip.title = `head ${head + 1}: ${bits} bits of entropy a row`;
-      chip.style.setProperty("--own", headColor(head, heads, app.colors().isDark));
+      chip.style.setProperty("--own", headColor(head, stack.heads, app.colors().isDark));
     });
+  };
 }

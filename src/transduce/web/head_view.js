@@ -14,12 +14,7 @@ export function createHeadView(app) {
     key: tokenList("keys", "Keys: what is looked at"),
   };
   const area = made("div", { className: "lines" }, canvas, lists.query, lists.key);
-  const headings = made(
-    "div",
-    { className: "headings", "aria-hidden": "true" },
-    made("span", { text: "looks" }),
-    made("span", { text: "is looked at" }),
-  );
+  const headings = made("div", { className: "headings", "aria-hidden": "true" }, made("span"), made("span"));
   const element = made("div", {}, headings, area);
   let backdrop = { key: "", canvas: null };
 
@@ -109,6 +104,9 @@ export function createHeadView(app) {
 
   function render(state) {
     const picture = pictureOf(app.report, state);
+    const [queries, keys] = picture.stack.sides;
+    headings.firstChild.textContent = `${queries} looks`;
+    headings.lastChild.textContent = `${keys} is looked at`;
     renderList("query", picture.queries, state);
     renderList("key", picture.keys, state);
     draw(state);

@@ -100,7 +100,7 @@ export function createMatrixView(app) {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    size.textContent = `${picture.queries.length} × ${picture.keys.length}, ${headsText(state)}; strongest: ${strongestOf(weights).toFixed(2)}`;
+    size.textContent = `${picture.stack.title}, ${picture.queries.length} × ${picture.keys.length}, ${headsText(state)}; strongest: ${strongestOf(weights).toFixed(picture.stack.digits)}`;
     paintMatrix(context, {
       app,
       state,
@@ -221,12 +221,12 @@ export function createMatrixView(app) {
 
 // Shades are relative to the strongest cell: among two hundred keys even it may be weak.
 function strongestOf(weights) {
-  return weights.reduce((strongest, weight) => Math.max(strongest, weight), 1 / 255);
+  return weights.reduce((strongest, weight) => Math.max(strongest, weight), 1e-6);
 }
 
 function cellText(picture, weights, row, column) {
   const weight = weights[row * picture.keys.length + column];
-  return `${picture.queries[row].text} → ${picture.keys[column].text}: ${weight.toFixed(2)}`;
+  return `${picture.queries[row].text} → ${picture.keys[column].text}: ${weight.toFixed(picture.stack.digits)}`;
 }
 
 function paintMatrix(context, { app, state, picture, image, cell, label, width, height, scroll, cursor }) {

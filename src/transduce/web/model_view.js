@@ -1,7 +1,6 @@
 // bertviz's model view: every layer and head as a thumbnail.
 
 import { combinedWeights, groupedWeights, groupsOf } from "./picture.js";
-import { entropyOf } from "./report.js";
 import { made, thumbnail } from "./paint.js";
 
 export function createModelView(app) {
@@ -32,7 +31,7 @@ export function createModelView(app) {
   }
 
   function headButton(layer, head, canvas, state) {
-    const bits = entropyOf(app.report, state.stack, layer, head).toFixed(1);
+    const bits = app.report.stacks[state.stack].entropy(layer, head).toFixed(1);
     const button = made("button", {
       type: "button",
       "aria-label": `layer ${layer + 1}, head ${head + 1}, entropy ${bits} bits`,
@@ -137,16 +136,16 @@ export function createPreview(app) {
       const picture = { queries, keys, matrix: (head) => groupedWeights(stack, place.layer, head, queries, keys) };
       const weights = combinedWeights(picture, [place.head], "mean");
       thumbnail(canvas, weights, queries.length, keys.length, app.colors());
-      text.textContent = previewText(app, state, place, picture, weights);
+      text.textContent = previewText(stack, place, picture, weights);
     },
   };
 }
 
-function previewText(app, state, { layer, head }, { queries, keys }, weights) {
+function previewText(stack, { layer, head }, { queries, keys }, weights) {
   const strongest = weights.reduce((best, value, index) => (value > weights[best] ? index : best), 0);
-  const bits = entropyOf(app.report, state.stack, layer, head).toFixed(2);
+  const bits = stack.entropy(layer, head).toFixed(2);
   const pair = weights.length
-    ? `; strongest: ${queries[Math.floor(strongest / keys.length)].text} → ${keys[strongest % keys.length].text}, ${weights[strongest].toFixed(2)}`
+    ? `; strongest: ${queries[Math.floor(strongest / keys.length)].text} → ${keys[strongest % keys.length].text}, ${weights[strongest].toFixed(stack.digits)}`
     : "";
   return `layer ${layer + 1}, head ${head + 1}: ${bits} bits of entropy a row${pair}`;
 }

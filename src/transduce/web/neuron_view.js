@@ -37,6 +37,7 @@ export function createNeuronView(app) {
 
   async function render(state) {
     const stack = app.report.stacks[state.stack];
+    selects.head.parentElement.hidden = stack.heads === 1;
     fill(
       selects.head,
       range(stack.heads).map((head) => `head ${head + 1}`),
@@ -59,18 +60,24 @@ export function createNeuronView(app) {
       body.replaceChildren(
         made("p", {
           className: "quiet",
-          text: `No head connects ${title}: the source never looks at its translation.`,
+          text: `No head connects ${title}: the network has no attention between them.`,
         }),
       );
       return;
     }
     const part = app.report.stacks[place.name];
+    if (!part.hasProjections) {
+      body.replaceChildren(
+        made("p", { className: "quiet", text: `This network has no queries, keys and values to show of ${part.name}.` }),
+      );
+      return;
+    }
     const [numbers, fault] = await numbersFor(place.name, state);
     if (app.store.get() !== state) return; // another choice overtook this one
     if (!numbers) body.replaceChildren(...withoutNumbers(part, state, { place, title, fault }));
     else {
       shown = {
-        steps: stepsOf(numbers, place.name, place.q, place.k),
+        steps: stepsOf(numbers, part.isVisible, place.q, place.k),
         numbers,
         part,
         place,
@@ -124,7 +131,7 @@ function sections({ steps, numbers, part, place, title }) {
       [numbers.query[place.q], numbers.key[place.k], steps.terms],
       "Components of query and key",
     ),
-    made("h2", { text: "2. Their product, scaled" }),
+    made("h2", { text: isAdditive ? "2. Their score" : "2. Their product, scaled" }),
     made("p", {
       className: "equation",
       text: `${compatibility} = ${steps.products[place.k].toFixed(4)}; ${scale}; score = ${score.toFixed(4)}`,
@@ -147,7 +154,7 @@ function sections({ steps, numbers, part, place, title }) {
 
 function maskText(part, steps, title) {
   const hidden = steps.visible.filter((isVisible) => !isVisible).length;
-  if (part.name !== "decoder") return "Nothing is masked here: every key may be seen.";
+  if (!part.isCausal) return "Nothing is masked here: every key may be seen.";
   return hidden
     ? `${hidden} later positions are masked: their scores become −∞ and their weights 0.`
     : `The last position sees everything: no mask in the row of ${title}.`;
@@ -169,7 +176,7 @@ function rowTable(part, { products, scores, visible, weights }, place) {
         numberCell(visible[k] ? "yes" : "no"),
       );
     }
-    row.append(numberCell(weight.toFixed(4)), gaugeCell(weight));
+    row.append(numberCell(weight.toFixed(scores ? 4 : part.digits)), gaugeCell(weight));
     body.append(row);
   });
   const header = made(

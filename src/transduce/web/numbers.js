@@ -6,23 +6,16 @@ function floatsOf(block) {
   return new Float32Array(bytesOf(block.base64_f32).buffer);
 }
 
-// Returns the numbers that the page itself carries as a function of stack, layer and head; null if it carries none.
-export function carriedNumbers(json) {
-  const numbers = json.numbers;
-  if (!numbers) return null;
+// Returns the numbers that the page itself carries as a function of block, layer and head; null if it carries none.
+export function carriedNumbers({ blocks }) {
+  if (!Object.values(blocks).some((block) => block.numbers)) return null;
   const unpacked = new Map();
   return async (stack, layer, head) => {
+    const numbers = blocks[stack].numbers;
     if (!unpacked.has(stack)) {
-      const blocks = numbers[stack];
-      unpacked.set(
-        stack,
-        Object.fromEntries(
-          Object.entries(blocks).map(([name, block]) => [
-            name,
-            block && { floats: floatsOf(block), shape: block.shape },
-          ]),
-        ),
-      );
+      const floats = (block) => block && { floats: floatsOf(block), shape: block.shape };
+      const parts = ["query", "key", "value", "additive"].map((name) => [name, floats(numbers[name])]);
+      unpacked.set(stack, Object.fromEntries(parts));
     }
     const rows = ({ floats, shape: [, heads, count, width] }) => {
       const start = (layer * heads + head) * count * width;
@@ -65,14 +58,14 @@ export function headNumbersFrom(entry) {
 }
 
 // The steps of section 3.2.1 for one query and one key among all.
-export function stepsOf(numbers, stack, q, k) {
+export function stepsOf(numbers, isVisible, q, k) {
   const terms = (key) =>
     Array.from(numbers.query[q], (value, index) =>
       numbers.additive ? numbers.additive[index] * Math.tanh(value + key[index]) : value * key[index],
     );
   const sum = (values) => values.reduce((total, value) => total + value, 0);
   const products = numbers.key.map((key) => sum(terms(key)));
-  const visible = numbers.key.map((_, other) => stack !== "decoder" || other <= q);
+  const visible = numbers.key.map((_, other) => isVisible(q, other));
   const scores = products.map((product) => product * numbers.scale);
   const largest = Math.max(...scores.filter((_, other) => visible[other]));
   const exponentials = scores.map((score, other) => (visible[other] ? Math.exp(score - largest) : 0));

@@ -26,12 +26,16 @@ export function createReadout(app, box) {
     const heads = headsText(state);
     const caption = focus.side === "query" ? `looks at (${heads})` : `is looked at by (${heads})`;
     box.replaceChildren(
-      weightTable(made("caption", {}, made("bdi", { text: names }), ` ${caption}`), other, weights, { state, marked }),
+      weightTable(made("caption", {}, made("bdi", { text: names }), ` ${caption}`), other, weights, {
+        state,
+        marked,
+        digits: picture.stack.digits,
+      }),
     );
   };
 }
 
-function weightTable(caption, groups, weights, { state, marked }) {
+function weightTable(caption, groups, weights, { state, marked, digits }) {
   const order = weights
     .map((weight, index) => ({ weight, index }))
     .filter(({ weight }) => weight >= state.threshold / 100);
@@ -43,7 +47,7 @@ function weightTable(caption, groups, weights, { state, marked }) {
       "tr",
       { className: isOn ? "on" : "" },
       made("th", { scope: "row", text: groups[index].text, dir: "auto" }),
-      numberCell(weight.toFixed(3)),
+      numberCell(weight.toFixed(digits)),
       gaugeCell(weight / largest),
     );
   });
@@ -63,6 +67,7 @@ function weightTable(caption, groups, weights, { state, marked }) {
 
 export function createDecoding(app, box) {
   const { report, store } = app;
+  if (!report.steps) return absent(box);
   const slider = made("input", { type: "range", id: "step", min: 1, max: report.steps, step: 1 });
   const value = made("output", { for: "step" });
   const written = made("p", { dir: "auto" });
@@ -86,6 +91,12 @@ export function createDecoding(app, box) {
     );
     table.replaceChildren(candidateTable(report, state.step - 1));
   };
+}
+
+// Hides the section of a panel that has nothing to show of this report.
+function absent(box) {
+  box.parentElement.hidden = true;
+  return () => {};
 }
 
 function lastOf(characters) {
@@ -125,6 +136,7 @@ function candidateTable(report, step) {
 
 export function createAlignment(app, box) {
   const { alignment, source, target } = app.report.json;
+  if (!alignment) return absent(box);
   const [from, to] = [wordsOf(target), wordsOf(source)];
   const rows = from.map((word, index) => {
     const other = alignment.hard[index];
@@ -141,7 +153,9 @@ export function createAlignment(app, box) {
       made("th", { scope: "col", text, className: text === "weight" ? "number" : "" }),
     ),
   );
-  const caption = `Mean of the heads of decoder layer ${alignment.layer + 1}; for each word, the source word with the most`;
+  const { name, layers, heads } = app.report.stacks[alignment.block];
+  const where = [name, layers > 1 && `layer ${alignment.layer + 1}`, heads > 1 && "mean of the heads"].filter(Boolean);
+  const caption = `Read off ${where.join(", ")}: for each word, the source word with the most weight`;
   box.append(
     scrolling(
       made("table", {}, made("caption", { text: caption }), made("thead", {}, header), made("tbody", {}, ...rows)),

@@ -1,33 +1,50 @@
-// The report as the views want it: tokens with the texts to show, and each kind of attention as a stack of heads.
+// The report as the views need it: tokens with the texts to show, and each block of attention as a stack of heads.
 
-const KNOWN_VERSION = 1;
+const KNOWN_VERSIONS = [1, 2];
+const VERSION_1_AXES = { encoder: ["source", "source"], decoder: ["target", "read"], cross: ["target", "source"] };
 
-export function readReport(json) {
-  if (json.format !== "transduce-attention" || json.format_version !== KNOWN_VERSION) {
+export function readReport(given) {
+  if (given.format !== "transduce-attention" || !KNOWN_VERSIONS.includes(given.format_version)) {
     throw new Error(
-      `This page reads version ${KNOWN_VERSION} of transduce-attention, not ${json.format} ${json.format_version}.`,
+      `This page reads versions ${KNOWN_VERSIONS.join(" and ")} of transduce-attention, not ${given.format} ${given.format_version}.`,
     );
   }
-  const source = sideOf(json.source, "source");
-  const target = sideOf(json.target, "target");
-  const start = {
-    text: "<start>",
-    wordText: "<start>",
-    side: "start",
-    index: -1,
-    word: null,
-    isSpecial: true,
-    logProbability: null,
+  const json = given.format_version === 1 ? fromVersion1(given) : given;
+  const [source, target] = [sideOf(json.source, "source"), sideOf(json.target, "target")];
+  const start = { text: "<start>", wordText: "<start>", side: "start", index: -1, word: null, isSpecial: true };
+  const read = target.length ? [start, ...target.slice(0, -1)] : [];
+  const axes = { source, target, read, "source+read": [...source, ...read] };
+  const names = sideNames(source, target);
+  const blocks = Object.entries(json.blocks).map(([name, block]) => plainStack(name, block, axes, names));
+  const first = blocks.find(({ axes: [queries, keys] }) => queries === "target" && keys === "source") ?? blocks[0];
+  const stacks = Object.fromEntries([...blocks, ...joinedStacks(blocks, axes)].map((stack) => [stack.name, stack]));
+  return { json, source, target, names, stacks, first: first.name, steps: target.length };
+}
+
+// Turns version 1 into the form of version 2: it had three fixed kinds of attention. Weights keep their steps of 1/255.
+function fromVersion1({ weights, entropy, numbers, alignment, ...others }) {
+  const block = (name, [queries, keys]) => ({
+    ...weights[name],
+    queries,
+    keys,
+    entropy: entropy[name],
+    has_projections: true,
+    numbers: numbers && { scores: numbers.scores, scale: numbers.scale, ...numbers[name] },
+  });
+  const blocks = Object.entries(VERSION_1_AXES).map(([name, axes]) => [name, block(name, axes)]);
+  return {
+    ...others,
+    format_version: 2,
+    alignment: { block: "cross", ...alignment },
+    blocks: Object.fromEntries(blocks),
   };
-  const read = [start, ...target.slice(0, -1)];
-  const blocks = Object.fromEntries(Object.entries(json.weights).map(([name, block]) => [name, unpack(block)]));
-  const stacks = {
-    cross: plainStack("cross", "translation → source", blocks.cross, target, source),
-    encoder: plainStack("encoder", "source → source", blocks.encoder, source, source),
-    decoder: plainStack("decoder", "translation → translation", blocks.decoder, target, read),
-  };
-  stacks.all = joinedStack(stacks, source, target, read);
-  return { json, source, target, stacks, steps: target.length };
+}
+
+// A network without a source or without a target has one text, which is no translation.
+function sideNames(source, target) {
+  return source.length && target.length
+    ? { source: "source", target: "translation" }
+    : { source: "text", target: "text" };
 }
 
 function sideOf(sentence, side) {
@@ -63,60 +80,84 @@ function shownText(token, before) {
   return continues ? `+${body}` : body;
 }
 
+// Half precision as numbers: weights lie between 0 and 1, whose bits are 0 to 0x3c00.
+const HALVES = Float32Array.from({ length: 0x3c01 }, (_, bits) =>
+  bits < 0x400 ? bits * 2 ** -24 : (1 + (bits & 0x3ff) / 0x400) * 2 ** ((bits >> 10) - 15),
+);
+const BYTES = Float32Array.from({ length: 256 }, (_, byte) => byte / 255);
+
+// Returns weights as codes into a table of values, and how many decimals of a value are known.
 function unpack(block) {
-  const bytes = bytesOf(block.base64_u8);
-  const [layers, heads, queries, keys] = block.shape;
-  return { layers, heads, queries, keys, bytes };
+  return block.base64_u8 === undefined
+    ? { codes: new Uint16Array(bytesOf(block.base64_f16).buffer), table: HALVES, digits: 3 }
+    : { codes: bytesOf(block.base64_u8), table: BYTES, digits: 2 };
 }
 
 export function bytesOf(base64) {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-function plainStack(name, title, block, queries, keys) {
-  const size = block.queries * block.keys;
+function plainStack(name, block, axes, names) {
+  const { codes, table, digits } = unpack(block);
+  const [layers, heads, rows, columns] = block.shape;
+  const isCausal = block.keys.endsWith("read");
+  const sides = sidesOf(block, names);
   return {
     name,
-    title,
-    layers: block.layers,
-    heads: block.heads,
-    queries,
-    keys,
-    weight: (layer, head, q, k) => block.bytes[(layer * block.heads + head) * size + q * block.keys + k] / 255,
+    title: `${sides[0]} → ${sides[0] === sides[1] ? "itself" : sides[1]}`,
+    sides,
+    axes: [block.queries, block.keys],
+    layers,
+    heads,
+    queries: axes[block.queries],
+    keys: axes[block.keys],
+    digits,
+    isCausal,
+    hasProjections: block.has_projections,
+    weight: (layer, head, q, k) => table[codes[((layer * heads + head) * rows + q) * columns + k]],
+    entropy: (layer, head) => block.entropy[layer][head],
+    // Both axes end at the same position, and a query sees nothing that is read after it.
+    isVisible: (q, k) => !isCausal || k <= q + columns - rows,
     locate: (q, k) => ({ name, q, k }),
   };
 }
 
-// Encoder, decoder and cross-attention in one square: source and translation look at source and translation.
-function joinedStack({ encoder, decoder, cross }, source, target, read) {
-  const S = source.length;
-  const locate = (q, k) => {
-    if (q < S) return k < S ? { name: "encoder", q, k } : null;
-    return k < S ? { name: "cross", q: q - S, k } : { name: "decoder", q: q - S, k: k - S };
-  };
-  const weight = (layer, head, q, k) => {
-    if (q < S) return k < S && layer < encoder.layers ? encoder.weight(layer, head, q, k) : 0;
-    if (layer >= cross.layers) return 0;
-    return k < S ? cross.weight(layer, head, q - S, k) : decoder.weight(layer, head, q - S, k - S);
-  };
-  return {
-    name: "all",
-    title: "all in one",
-    layers: Math.max(encoder.layers, decoder.layers),
-    heads: encoder.heads,
-    queries: [...source, ...target],
-    keys: [...source, ...read],
-    weight,
-    locate,
-  };
+// Returns the names of the two axes, of the queries first.
+function sidesOf({ queries, keys }, names) {
+  const nameOf = (part) => names[part === "read" ? "target" : part];
+  return [queries, keys].map((axis) => axis.split("+").map(nameOf).join(" and "));
 }
 
-// Mean entropy of a head in bits; for all in one, of each part that has the layer.
-export function entropyOf(report, stack, layer, head) {
-  const entropy = report.json.entropy;
-  if (stack !== "all") return entropy[stack][layer][head];
-  const found = Object.values(entropy)
-    .filter((rows) => layer < rows.length)
-    .map((rows) => rows[layer][head]);
-  return found.reduce((sum, value) => sum + value, 0) / found.length;
+// All blocks in one square, source and translation looking at source and translation, where they fit into one.
+function joinedStacks(parts, axes) {
+  const partOf = (queries, keys) => parts.find((part) => part.axes[0] === queries && part.axes[1] === keys);
+  const grid = ["source", "target"].map((queries) => ["source", "read"].map((keys) => partOf(queries, keys)));
+  const placed = grid.flat().filter(Boolean);
+  const fits = placed.length === parts.length && parts.every((part) => part.heads === parts[0].heads);
+  if (parts.length < 2 || !fits) return [];
+  const S = axes.source.length;
+  const partAt = (q, k) => grid[Number(q >= S)][Number(k >= S)];
+  const within = (index) => (index < S ? index : index - S);
+  const layers = Math.max(...parts.map((part) => part.layers));
+  const stack = {
+    name: "all",
+    title: "all in one",
+    sides: ["", ""],
+    layers,
+    heads: parts[0].heads,
+    queries: [...axes.source, ...axes.target],
+    keys: axes["source+read"],
+    digits: Math.min(...parts.map((part) => part.digits)),
+    hasProjections: parts.some((part) => part.hasProjections),
+    weight: (layer, head, q, k) => {
+      const part = partAt(q, k);
+      return part && layer < part.layers ? part.weight(layer, head, within(q), within(k)) : 0;
+    },
+    entropy: (layer, head) => {
+      const found = parts.filter((part) => layer < part.layers).map((part) => part.entropy(layer, head));
+      return found.reduce((sum, bits) => sum + bits, 0) / found.length;
+    },
+    locate: (q, k) => partAt(q, k) && { name: partAt(q, k).name, q: within(q), k: within(k) },
+  };
+  return [stack];
 }

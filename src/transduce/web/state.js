@@ -1,7 +1,6 @@
 // All that the user has chosen, as one plain object that the address after # spells out.
 
 export const VIEWS = ["model", "head", "neuron", "matrix"];
-export const STACKS = ["cross", "encoder", "decoder", "all"];
 const COMBINATIONS = ["each", "mean", "max"];
 const LARGEST_ZOOM = 64;
 const SENTENCE = ["text", "target", "model"];
@@ -12,13 +11,22 @@ export function sentenceFrom(hash) {
   return Object.fromEntries(SENTENCE.filter((name) => given.get(name)).map((name) => [name, given.get(name)]));
 }
 
-export function defaultState(report) {
+// The views that have something to show of a block: several heads, or queries, keys and values.
+export function viewsOf(report, stack) {
+  const { layers, heads, hasProjections } = report.stacks[stack];
+  const hasSomething = { model: layers * heads > 1, neuron: hasProjections };
+  return VIEWS.filter((view) => hasSomething[view] !== false);
+}
+
+// What is shown unless chosen otherwise; all heads of `stack` are switched on.
+export function defaultState(report, stack = report.first) {
+  const { layers, heads } = report.stacks[report.first];
   return {
-    view: "model",
-    stack: "cross",
-    layer: report.stacks.cross.layers - 1,
+    view: viewsOf(report, report.first)[0],
+    stack: report.first,
+    layer: layers - 1,
     head: 0,
-    heads: range(report.stacks.cross.heads),
+    heads: range(report.stacks[stack].heads),
     combine: "each",
     threshold: 0,
     words: false,
@@ -37,14 +45,14 @@ export function range(count) {
 
 // Whatever an address says, the result is a state that can be shown.
 export function settledState(report, wanted) {
-  const base = { ...defaultState(report), ...wanted };
-  const stack = STACKS.includes(base.stack) ? base.stack : "cross";
+  const stack = Object.hasOwn(report.stacks, wanted.stack) ? wanted.stack : report.first;
+  const base = { ...defaultState(report, stack), ...wanted };
   const { layers, heads, queries, keys } = report.stacks[stack];
   const side = base.side === "key" ? "key" : "query";
   const tokens = side === "key" ? keys.length : queries.length;
   const chosen = [...new Set(base.heads)].filter((head) => head >= 0 && head < heads).sort((a, b) => a - b);
   return {
-    view: VIEWS.includes(base.view) ? base.view : "model",
+    view: viewsOf(report, stack).includes(base.view) ? base.view : viewsOf(report, stack)[0],
     stack,
     side,
     combine: COMBINATIONS.includes(base.combine) ? base.combine : "each",
@@ -67,7 +75,7 @@ function clamp(value, low, high) {
 }
 
 export function hashOf(report, state) {
-  const usual = defaultState(report);
+  const usual = defaultState(report, state.stack);
   const parts = Object.entries(state)
     .filter(([name, value]) => String(value) !== String(usual[name]))
     .map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(".") : value === true ? 1 : value}`);
