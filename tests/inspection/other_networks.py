@@ -18,6 +18,11 @@ class MeanConfig(NetworkConfig, frozen=True):
     kind: Literal["mean"] = "mean"
 
     @property
+    def title(self) -> str:
+        """What it does."""
+        return "A network that averages its source"
+
+    @property
     def depth(self) -> int:
         """One table is all there is."""
         return 1
