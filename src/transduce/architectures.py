@@ -43,6 +43,11 @@ AnyConfig = Annotated[
 """The sizes of a network of any kind, told apart by `kind`, which is `transformer` unless given."""
 
 
+def without_kind(location: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Return a pydantic error's location as a user writes it: section and key, without the kind between them."""
+    return tuple(part for place, part in enumerate(location) if place != 1 or part not in NETWORKS)
+
+
 def new_network(config: NetworkConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> Network:
     """Return a network of these sizes with newly drawn weights."""
     network: Network = _network_class(config)(config, tokens)

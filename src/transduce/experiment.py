@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from transduce.architectures import NETWORKS, AnyConfig
+from transduce.architectures import NETWORKS, AnyConfig, without_kind
 from transduce.data.config import DataConfig
 from transduce.decoding.config import DecodingConfig
 from transduce.errors import ConfigError
@@ -221,8 +221,7 @@ def _parse_override(override: str) -> dict[str, Any]:
 
 
 def _describe_fault(detail: ErrorDetails) -> str:
-    # A union's errors name the member between the section and its key; a user writes only section.key.
-    key = ".".join(str(part) for place, part in enumerate(detail["loc"]) if place != 1 or part not in NETWORKS)
+    key = ".".join(str(part) for part in without_kind(detail["loc"]))
     if detail["type"] == "union_tag_invalid":
         return f"model.kind = {detail['ctx']['tag']!r}: there is no such network. There are: {', '.join(NETWORKS)}."
     if key in REMOVED:

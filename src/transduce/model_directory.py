@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transduce.architectures import FORMAT_1_KEYS, AnyConfig, empty_network, stated
+from transduce.architectures import FORMAT_1_KEYS, AnyConfig, empty_network, stated, without_kind
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import directory_written_atomically, manifest_fault, recover_directory
@@ -223,7 +223,7 @@ def read_description(folder: Path) -> Description:
         return Description.model_validate(content)
     except ValidationError as fault:
         first = fault.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(str(part) for part in without_kind(first["loc"]))
         # A stranger's key is shown, never written to the terminal as it is: it may hold line ends and control codes.
         where = where if where.isprintable() else repr(where)
         more = f", and {fault.error_count() - 1:,} other faults" if fault.error_count() > 1 else ""
