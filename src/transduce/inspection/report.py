@@ -128,15 +128,20 @@ def inspect(
     translated: Translated,
     with_numbers: bool = False,
 ) -> AttentionReport:
-    """Return what every head did when the float32 `model` reads `source` and predicts `target`."""
+    """Return what every head did when the float32 `model` reads `source` and predicts `target`.
+
+    `tokenizer` is that of the targets.
+    """
     recording = record(model, source.ids, target.ids)
-    log_TV = recording.log_probabilities_TV
+    log_TV, symbols = recording.log_probabilities_TV, tokenizer.symbols
     chosen_T = log_TV.gather(-1, torch.tensor(target.ids)[:, None])[:, 0].tolist()
     return AttentionReport(
         source=source,
         target=target.with_log_probabilities(chosen_T),
         recording=recording,
-        candidates=_candidates(log_TV, tokenizer, named=[*source.tokens, *target.tokens]),
+        candidates=_candidates(
+            log_TV, tokenizer, named=[*(token for token in source.tokens if token.id in symbols), *target.tokens]
+        ),
         alignment=align(
             recording.cross.weights_LHQK,
             source_words=[token.word for token in source.tokens],
