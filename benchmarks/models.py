@@ -17,6 +17,7 @@ import argparse
 import gzip
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,10 @@ from transduce.data.shortlist import Shortlist
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import sinusoidal_positions
 from transduce.model_directory import Description, ModelDirectory, find_model, load_model, save_model
+from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.normalization import WORD_MARK
 from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.text.vocabulary import FIRST_LEARNED
 
 POSITIONS = 1024
@@ -109,32 +112,34 @@ def with_vocabulary(model: ModelDirectory, tokenizer: Tokenizer) -> dict[str, Te
     new_VD[:FIRST_LEARNED] = old_VD[:FIRST_LEARNED]
     for token in range(FIRST_LEARNED, tokenizer.vocabulary_size):
         piece = tokenizer.piece(token)
-        ids = model.tokenizer.encode(piece.removeprefix(WORD_MARK))
+        ids = model.tokenizers.target.encode(piece.removeprefix(WORD_MARK))
         # Inside a word the old tokenizer would not put a mark in front either.
-        ids = ids if piece.startswith(WORD_MARK) else _without_mark(model.tokenizer, ids)
+        ids = ids if piece.startswith(WORD_MARK) else _without_mark(model.tokenizers.target, ids)
         new_VD[token] = old_VD[ids].mean(dim=0)
     return {**model.parameters, "embeddings.source_VD": new_VD}
 
 
-def with_fillers(model: ModelDirectory, size: int) -> tuple[Tokenizer, dict[str, Tensor]]:
+def with_fillers(model: ModelDirectory, size: int) -> tuple[BpeTokenizer, dict[str, Tensor]]:
     """Return a tokenizer of `size` pieces, the new ones in no text, and embeddings for them that never win.
 
     What costs time is the size of the vocabulary, not its pieces: this needs no training and says what `model` says.
     """
-    known = [model.tokenizer.piece(token) for token in range(FIRST_LEARNED, model.tokenizer.vocabulary_size)]
-    fillers = [f"{WORD_MARK}Ω{number:05d}Ω" for number in range(model.tokenizer.vocabulary_size, size)]
+    known = [
+        model.tokenizers.target.piece(token) for token in range(FIRST_LEARNED, model.tokenizers.target.vocabulary_size)
+    ]
+    fillers = [f"{WORD_MARK}Ω{number:05d}Ω" for number in range(model.tokenizers.target.vocabulary_size, size)]
     old_VD = model.parameters["embeddings.source_VD"]
     generator = torch.Generator().manual_seed(2)
     noise_VD = torch.randn(len(fillers), old_VD.size(1), generator=generator) * old_VD.std() * 0.5
     new_VD = torch.cat([old_VD, old_VD.mean(dim=0) + noise_VD])
-    return Tokenizer([*known, *fillers]), {**model.parameters, "embeddings.source_VD": new_VD}
+    return BpeTokenizer([*known, *fillers]), {**model.parameters, "embeddings.source_VD": new_VD}
 
 
 def _without_mark(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
     return [i for i in ids if tokenizer.piece(i) != WORD_MARK] or ids
 
 
-def learn_tokenizer(files: list[Path], size: int) -> Tokenizer:
+def learn_tokenizer(files: list[Path], size: int) -> BpeTokenizer:
     """Learn a vocabulary from text files, packed or plain."""
 
     def lines() -> Iterator[str]:
@@ -142,7 +147,7 @@ def learn_tokenizer(files: list[Path], size: int) -> Tokenizer:
             with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as opened:
                 yield from (line.rstrip("\n") for line in opened)
 
-    return Tokenizer.learn(lines(), vocabulary_size=size)
+    return BpeTokenizer.learn(lines(), vocabulary_size=size)
 
 
 def main() -> None:
@@ -161,7 +166,7 @@ def main() -> None:
         config = model.description.architecture.model_copy(update={"vocabulary_size": tokenizer.vocabulary_size})
         parameters = with_vocabulary(model, tokenizer)
     else:
-        tokenizer = model.tokenizer
+        tokenizer = model.tokenizers.target
         config, parameters = widened(model, layers=arguments.layers, noise=arguments.noise)
     save(model, arguments.destination, config, parameters, tokenizer=tokenizer)
     print(f"wrote {arguments.destination}: {sum(p.numel() for p in parameters.values()):,} parameters")
@@ -179,11 +184,13 @@ def save(
     )
     card = "Made by benchmarks/models.py.\n"
     shortlist = _with_rows(model.shortlist(), tokenizer.vocabulary_size) if _begins_alike(model, tokenizer) else None
-    save_model(folder, description, parameters, tokenizer=tokenizer, card=card, shortlist=shortlist)
+    save_model(
+        folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card=card, shortlist=shortlist
+    )
 
 
 def _begins_alike(model: ModelDirectory, tokenizer: Tokenizer) -> bool:
-    old = model.tokenizer
+    old = model.tokenizers.target
     return all(tokenizer.piece(token) == old.piece(token) for token in range(old.vocabulary_size))
 
 
@@ -192,7 +199,7 @@ def _with_rows(shortlist: Shortlist | None, size: int) -> Shortlist | None:
     if shortlist is None:
         return None
     added = size - len(shortlist.candidates_VK)
-    return Shortlist(shortlist.common_C, np.pad(shortlist.candidates_VK, ((0, added), (0, 0))))
+    return replace(shortlist, candidates_VK=np.pad(shortlist.candidates_VK, ((0, added), (0, 0))))
 
 
 if __name__ == "__main__":

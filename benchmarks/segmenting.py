@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.normalization import normalize
 from transduce.text.placeholders import protect
-from transduce.text.tokenizer import Tokenizer
 
 HERE = Path(__file__).parent
 VOCABULARY = 8000
@@ -38,13 +38,13 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def rates(tokenizer: Tokenizer, lines: list[str], *, runs: int) -> dict[str, float]:
+def rates(tokenizer: BpeTokenizer, lines: list[str], *, runs: int) -> dict[str, float]:
     """Return sentences per second of each way to cut them; sampling begins with an empty cache in every run."""
     numbered = list(enumerate(lines))
     ids = tokenizer.encode_all(lines)
 
     def sampling(dropout: float) -> Callable[[], Any]:
-        fresh = Tokenizer.from_bytes(tokenizer.to_bytes())
+        fresh = BpeTokenizer.from_bytes(tokenizer.to_bytes())
         return lambda: [fresh.sample(line, dropout=dropout, key=(1, 1, number)) for number, line in numbered]
 
     works: dict[str, Callable[[], Callable[[], Any]]] = {
@@ -59,7 +59,7 @@ def rates(tokenizer: Tokenizer, lines: list[str], *, runs: int) -> dict[str, flo
     return {name: len(lines) / statistics.median(seconds(make()) for _ in range(runs)) for name, make in works.items()}
 
 
-def hostile(tokenizer: Tokenizer, lines: list[str]) -> dict[str, dict[str, list[float]]]:
+def hostile(tokenizer: BpeTokenizer, lines: list[str]) -> dict[str, dict[str, list[float]]]:
     """Return for each kind of hostile line and each kind of work the seconds at 250 kB and at 1 MB."""
     generator = random.Random(1)
     prose = "".join(filter(str.isalpha, "".join(lines)))
@@ -125,7 +125,7 @@ def main() -> None:
     for language in ("en", "de"):
         with gzip.open(options.data / f"train.{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
             lines += file.read().removesuffix("\n").split("\n")
-    tokenizer = Tokenizer.learn(lines, vocabulary_size=VOCABULARY)
+    tokenizer = BpeTokenizer.learn(lines, vocabulary_size=VOCABULARY)
     result = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),

@@ -27,12 +27,15 @@ from transduce.compute import Precision, processor_name, settle  # noqa: E402
 from transduce.data.batch import Batch, pad_rows  # noqa: E402
 from transduce.data.batching import BatchPlan  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
-from transduce.text.tokenizer import EOS, Tokenizer  # noqa: E402
+from transduce.special_tokens import OWN_SPECIAL_TOKENS  # noqa: E402
+from transduce.text.bpe_tokenizer import BpeTokenizer  # noqa: E402
 from transduce.training.arithmetic import Arithmetic  # noqa: E402
 from transduce.training.config import TrainingConfig  # noqa: E402
 from transduce.training.distributed import World  # noqa: E402
 from transduce.training.randomness import seed_weights  # noqa: E402
 from transduce.training.step import Stepper  # noqa: E402
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 SEEDS, WINDOW, BATCH_TOKENS = (1, 2, 3), 25, 1024
 
@@ -119,7 +122,7 @@ def main() -> None:
     settle(threads=1, precision="float32", device="cpu")
     with tempfile.TemporaryDirectory() as folder:
         name, source_lines, target_lines = read_corpus(options.data, Path(folder))
-    tokenizer = Tokenizer.learn([*source_lines, *target_lines], vocabulary_size=8000)
+    tokenizer = BpeTokenizer.learn([*source_lines, *target_lines], vocabulary_size=8000)
     sides = [[[*ids, EOS] for ids in tokenizer.encode_all(lines)] for lines in (source_lines, target_lines)]
     curves = {}
     precisions: tuple[Precision, ...] = ("float32", "bf16")

@@ -46,7 +46,7 @@ def make_models(arguments: argparse.Namespace, folder: Path) -> tuple[dict[str, 
     else:
         model = load_model(source)
         config, parameters = models.widened(model, noise=0.002)
-        models.save(model, folder / "base", config, parameters, tokenizer=model.tokenizer)
+        models.save(model, folder / "base", config, parameters, tokenizer=model.tokenizers.target)
         paths["base_8k"] = _filled(load_model(folder / "base"), folder, "base_8k")
         weights["base_8k"] = f"{_told(source)}, widened to base size, not trained further"
     if arguments.base_32k is not None:
@@ -75,7 +75,7 @@ def write_marian(model: ModelDirectory, folder: Path) -> bool:
     save_file(marian_weights(model.parameters, config), folder / "model.safetensors", metadata={"format": "pt"})
     save_file({"table_TD": table_TD[:, order].contiguous()}, folder / "positions.safetensors")
     (folder / "config.json").write_text(json.dumps(marian_config(config)), encoding="utf-8")
-    (folder / "sentencepiece.model").write_bytes(model.tokenizer.to_bytes())
+    (folder / "sentencepiece.model").write_bytes(model.tokenizers.target.to_bytes())
     return True
 
 
@@ -83,7 +83,7 @@ def write_vmap(model: ModelDirectory, folder: Path) -> None:
     """Give an exported model our shortlist in CTranslate2's form: what each piece can become, and what is common."""
     shortlist = model.shortlist()
     assert shortlist is not None, "ask whether there is one"
-    piece = model.tokenizer.piece
+    piece = model.tokenizers.target.piece
     lines = ["\t" + " ".join(map(piece, shortlist.common_C.tolist()))]
     for token, candidates in enumerate(shortlist.candidates_VK.tolist()):
         lines.append(f"{piece(token)}\t{' '.join(piece(own) for own in (token, *candidates) if own)}")
@@ -99,7 +99,7 @@ def _told(source: Path) -> str:
 
 def _filled(model: ModelDirectory, folder: Path, name: str) -> Path:
     """Return the model with as many pieces as its name says, if it has fewer."""
-    if model.tokenizer.vocabulary_size >= SIZES[name]:
+    if model.tokenizers.target.vocabulary_size >= SIZES[name]:
         return model.folder
     tokenizer, parameters = models.with_fillers(model, SIZES[name])
     config = model.description.architecture.model_copy(update={"vocabulary_size": tokenizer.vocabulary_size})

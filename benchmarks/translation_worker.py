@@ -50,7 +50,7 @@ class Transduce:
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Return what `translate_tokens` takes."""
-        return [[*ids, 3] for ids in self.translator.tokenizer.encode_all(lines)]
+        return [[*ids, 3] for ids in self.translator.tokenizers.target.encode_all(lines)]
 
     def translate_tokens(self, encoded: list[list[int]], order: dict[str, Any]) -> Outputs:
         """Tokens to tokens."""

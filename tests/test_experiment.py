@@ -1,5 +1,6 @@
 """Experiments: presets, precedence, faults, and the list of settings."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -157,6 +158,21 @@ def test_missing_file_folder_and_malformed_override(tmp_path: Path) -> None:
         resolve_experiment(tmp_path)
     with pytest.raises(ConfigError, match=r"not of the form section\.key=value"):
         resolve_experiment(overrides=["steps"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (("data.pieces=characters", "training.bpe_dropout=0.1"), "cuts a text in one way only. Set training.bpe_drop"),
+        (("data.source_end=false", "training.teacher_steps=10"), "Leave out one of the two"),
+        (("data.vocabularies=separate", "model.kind=rnnsearch"), "has one vocabulary for both sides"),
+    ],
+)
+def test_what_tokenizers_cannot_do_is_refused_before_anything_is_prepared(
+    overrides: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        resolve_experiment(overrides=overrides)
 
 
 @pytest.mark.parametrize("with_meanings", [False, True])

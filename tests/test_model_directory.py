@@ -24,18 +24,21 @@ from transduce.model_directory import (
     read_description,
     save_model,
 )
-from transduce.text.tokenizer import Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.character_tokenizer import CharacterTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 LINES = ["the dog runs", "the cat sleeps", "der Hund läuft", "die Katze schläft"] * 3
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.learn(LINES, vocabulary_size=400)
+def tokenizer() -> BpeTokenizer:
+    return BpeTokenizer.learn(LINES, vocabulary_size=400)
 
 
 @pytest.fixture(scope="module")
-def network(tokenizer: Tokenizer) -> Transformer:
+def network(tokenizer: BpeTokenizer) -> Transformer:
     torch.manual_seed(3)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=2, dropout=0)
     return Transformer(config).eval()
@@ -45,20 +48,22 @@ def parameters_of(network: Transformer) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in network.named_parameters()}
 
 
-def saved(folder: Path, network: Transformer, tokenizer: Tokenizer, **changes: object) -> Path:
+def saved(folder: Path, network: Transformer, tokenizer: BpeTokenizer, **changes: object) -> Path:
     description = Description(
         architecture=network.config, languages=Languages(source="en", target="de"), longest_sentence=17
     ).model_copy(update=changes)
-    save_model(folder, description, parameters_of(network), tokenizer=tokenizer, card="# A card\n")
+    save_model(
+        folder, description, parameters_of(network), tokenizers=TokenizerPair.shared(tokenizer), card="# A card\n"
+    )
     return folder
 
 
-def test_float32_comes_back_bit_for_bit(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_float32_comes_back_bit_for_bit(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     loaded = load_model(saved(tmp_path / "model", network, tokenizer))
     source_BS, target_BT = torch.tensor([[5, 9, 3]]), torch.tensor([[7, 8, 11, 3]])
     assert torch.equal(loaded.network()(source_BS, target_BT), network(source_BS, target_BT))
     assert loaded.description.languages == Languages(source="en", target="de")
-    assert loaded.tokenizer.encode("the dog") == tokenizer.encode("the dog")
+    assert loaded.tokenizers.target.encode("the dog") == tokenizer.encode("the dog")
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
         "README.md",
         "config.json",
@@ -70,7 +75,7 @@ def test_float32_comes_back_bit_for_bit(tmp_path: Path, network: Transformer, to
 
 @pytest.mark.parametrize("tied", ["all", "decoder", "inputs", "none"])
 def test_a_tied_matrix_is_stored_once_and_tied_again(
-    tmp_path: Path, tokenizer: Tokenizer, tied: Literal["all", "decoder", "inputs", "none"]
+    tmp_path: Path, tokenizer: BpeTokenizer, tied: Literal["all", "decoder", "inputs", "none"]
 ) -> None:
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=6, heads=3, d_ff=5, layers=1, tied=tied)
     network = Transformer(config)
@@ -83,7 +88,7 @@ def test_a_tied_matrix_is_stored_once_and_tied_again(
     assert (again.embeddings.source_VD is again.embeddings.output_VD) == (tied == "all")
 
 
-def test_int8_is_within_half_a_step_of_each_row(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_int8_is_within_half_a_step_of_each_row(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     loaded = load_model(saved(tmp_path / "model", network, tokenizer, weights="int8"))
     for name, original in parameters_of(network).items():
         difference = (loaded.parameters[name] - original).abs()
@@ -95,7 +100,7 @@ def test_int8_is_within_half_a_step_of_each_row(tmp_path: Path, network: Transfo
             assert difference.max() > 0
 
 
-def test_bf16_rounds_matrices_and_nothing_else(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_bf16_rounds_matrices_and_nothing_else(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     loaded = load_model(saved(tmp_path / "model", network, tokenizer, weights="bf16"))
     for name, original in parameters_of(network).items():
         expected = original.bfloat16().float() if original.dim() > 1 else original
@@ -108,11 +113,16 @@ def test_a_row_of_zeros_quantizes_to_zeros() -> None:
     assert scale.tolist() == pytest.approx([0.0, 0.02])
 
 
-def test_training_hashes_are_kept_when_given(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_training_hashes_are_kept_when_given(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     hashes = np.array([1, 2**63, 2**64 - 1], dtype=np.uint64)
     description = Description(architecture=network.config)
     save_model(
-        tmp_path / "m", description, parameters_of(network), tokenizer=tokenizer, card="", training_hashes=hashes
+        tmp_path / "m",
+        description,
+        parameters_of(network),
+        tokenizers=TokenizerPair.shared(tokenizer),
+        card="",
+        training_hashes=hashes,
     )
     kept = load_model(tmp_path / "m").training_hashes()
     assert kept is not None
@@ -120,12 +130,14 @@ def test_training_hashes_are_kept_when_given(tmp_path: Path, network: Transforme
     assert load_model(saved(tmp_path / "n", network, tokenizer)).training_hashes() is None
 
 
-def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     """The file is in the manifest, but not among what must verify before a model translates."""
     hashes = np.array([1, 2], dtype=np.uint64)
     description = Description(architecture=network.config)
     parameters = parameters_of(network)
-    save_model(tmp_path, description, parameters, tokenizer=tokenizer, card="", training_hashes=hashes)
+    save_model(
+        tmp_path, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="", training_hashes=hashes
+    )
     file = tmp_path / "training_hashes.safetensors"
     header = b'{"hashes":{"dtype":"U64","shape":[2],"data_offsets":[0,16]},"__metadata__":[]}'
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
@@ -133,19 +145,22 @@ def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokeni
         load_model(tmp_path).training_hashes()
 
 
-def with_lists(folder: Path, network: Transformer, tokenizer: Tokenizer, lists: dict[str, torch.Tensor]) -> Path:
+def with_lists(folder: Path, network: Transformer, tokenizer: BpeTokenizer, lists: dict[str, torch.Tensor]) -> Path:
     """Save a model with a shortlist, put these tensors in its place, and let the manifest vouch for them."""
-    shortlist = Shortlist(np.array([7], dtype=np.int32), np.zeros((tokenizer.vocabulary_size, 2), dtype=np.int32))
+    candidates = np.zeros((tokenizer.vocabulary_size, 2), dtype=np.int32)
+    shortlist = Shortlist(np.array([7], dtype=np.int32), candidates, OWN_SPECIAL_TOKENS, copies_sources=True)
     description = Description(architecture=network.config)
     parameters = parameters_of(network)
-    save_model(folder, description, parameters, tokenizer=tokenizer, card="", shortlist=shortlist)
+    save_model(
+        folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="", shortlist=shortlist
+    )
     if lists:
         save_file(lists, folder / "shortlist.safetensors")
         write_manifest(folder)
     return folder
 
 
-def test_a_shortlist_is_kept_when_given(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_a_shortlist_is_kept_when_given(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     kept = load_model(with_lists(tmp_path / "m", network, tokenizer, {})).shortlist()
     assert kept is not None
     assert kept.tokens([9, 3]) == [0, 1, 2, 3, 7, 9]
@@ -166,7 +181,7 @@ def test_a_shortlist_is_kept_when_given(tmp_path: Path, network: Transformer, to
 def test_a_strangers_shortlist_is_not_believed(
     tmp_path: Path,
     network: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: BpeTokenizer,
     common: torch.Tensor | None,
     candidates: torch.Tensor | None,
     fault: str,
@@ -181,7 +196,7 @@ def test_a_strangers_shortlist_is_not_believed(
         model.shortlist()
 
 
-def test_a_changed_shortlist_is_noticed(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_a_changed_shortlist_is_noticed(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     model = load_model(with_lists(tmp_path, network, tokenizer, {}))
     path = tmp_path / "shortlist.safetensors"
     content = path.read_bytes()
@@ -190,10 +205,60 @@ def test_a_changed_shortlist_is_noticed(tmp_path: Path, network: Transformer, to
         model.shortlist()
 
 
-def test_a_changed_card_is_nobodys_business(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_a_changed_card_is_nobodys_business(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     folder = saved(tmp_path / "model", network, tokenizer)
     (folder / "README.md").write_text("mine now", encoding="utf-8")
     assert load_model(folder).description.format_version == 1
+
+
+def save_pair(folder: Path, network: Transformer, pair: TokenizerPair) -> dict[str, object]:
+    """Save a model with these tokenizers and return its config.json."""
+    save_model(folder, Description(architecture=network.config), parameters_of(network), tokenizers=pair, card="")
+    content: dict[str, object] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return content
+
+
+def test_tokenizers_that_format_1_cannot_say_are_format_2(
+    tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer
+) -> None:
+    """`tokenizer`, `source_tokenizer` and `source_end` are in config.json only where they differ from format 1."""
+    characters = CharacterTokenizer([chr(0x400 + n) for n in range(tokenizer.vocabulary_size - 277)])
+    again, later = BpeTokenizer.from_bytes(tokenizer.to_bytes()), {"tokenizer", "source_tokenizer", "source_end"}
+    for number, (pair, said) in enumerate(
+        [
+            (TokenizerPair.shared(tokenizer), {}),
+            (TokenizerPair.shared(tokenizer, source_end=False), {"source_end": False}),
+            (TokenizerPair.shared(characters), {"tokenizer": "characters"}),
+            (TokenizerPair(again, tokenizer), {"source_tokenizer": "bpe"}),
+            (TokenizerPair(characters, tokenizer), {"source_tokenizer": "characters"}),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        content = save_pair(folder, network, pair)
+        assert content["format_version"] == (2 if said else 1)
+        assert {key: content[key] for key in later & content.keys()} == said
+        assert (folder / "source_tokenizer.model").exists() == ("source_tokenizer" in said)
+        loaded = load_model(folder)
+        assert loaded.tokenizers.fingerprint == pair.fingerprint
+        assert loaded.network().tokens == pair.special
+
+
+def test_tokenizers_that_do_not_belong_to_the_model_are_refused(
+    tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer
+) -> None:
+    characters = CharacterTokenizer([chr(0x400 + n) for n in range(tokenizer.vocabulary_size - 277)])
+    save_pair(tmp_path, network, TokenizerPair(characters, tokenizer))
+    source = tmp_path / "source_tokenizer.model"
+    for content in (tokenizer.to_bytes(), CharacterTokenizer(["a", "b"]).to_bytes()):
+        source.write_bytes(content)
+        with pytest.raises(ModelError, match=r"source_tokenizer\.model .*manifest|SHA-256"):
+            load_model(tmp_path)
+        write_manifest(tmp_path)
+        with pytest.raises(ModelError, match=r"pieces of the kind .* do not belong together"):
+            load_model(tmp_path)
+    source.unlink()
+    with pytest.raises(ModelError, match=r"source_tokenizer\.model is missing"):
+        load_model(tmp_path)
 
 
 def damage_config(folder: Path, **changes: object) -> None:
@@ -202,7 +267,7 @@ def damage_config(folder: Path, **changes: object) -> None:
     write_manifest(folder)
 
 
-def test_refusals_say_what_is_wrong(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_refusals_say_what_is_wrong(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     whole = saved(tmp_path / "whole", network, tokenizer)
 
     def copy(name: str) -> Path:
@@ -255,14 +320,14 @@ def test_refusals_say_what_is_wrong(tmp_path: Path, network: Transformer, tokeni
     with pytest.raises(ModelError, match="too few for the layers"):
         load_model(deep)
     other = copy("other")
-    (other / "tokenizer.model").write_bytes(Tokenizer.learn(LINES, vocabulary_size=290).to_bytes())
+    (other / "tokenizer.model").write_bytes(BpeTokenizer.learn(LINES, vocabulary_size=290).to_bytes())
     write_manifest(other)
     with pytest.raises(ModelError, match="do not belong together"):
         load_model(other)
 
 
 def test_a_strangers_key_is_shown_and_not_written_to_the_terminal_as_it_is(
-    tmp_path: Path, network: Transformer, tokenizer: Tokenizer
+    tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer
 ) -> None:
     folder = saved(tmp_path / "m", network, tokenizer)
     architecture = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architecture"]
@@ -272,7 +337,7 @@ def test_a_strangers_key_is_shown_and_not_written_to_the_terminal_as_it_is(
     assert str(refusal.value).isprintable()
 
 
-def test_a_lying_header_takes_no_memory(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_a_lying_header_takes_no_memory(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     folder = saved(tmp_path / "model", network, tokenizer)
     header = json.dumps({"x": {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 4 << 40]}}).encode()
     for claimed in (len(header), 1 << 60):
@@ -286,7 +351,7 @@ def test_a_lying_header_takes_no_memory(tmp_path: Path, network: Transformer, to
 
 @pytest.mark.parametrize("factor", [1 << 40, 1 << 80])
 def test_sizes_beyond_all_memory_are_refused(
-    tmp_path: Path, network: Transformer, tokenizer: Tokenizer, factor: int
+    tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer, factor: int
 ) -> None:
     folder = saved(tmp_path / "model", network, tokenizer)
     content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -297,7 +362,7 @@ def test_sizes_beyond_all_memory_are_refused(
         load_model(folder)
 
 
-def test_names_of_models(tmp_path: Path, network: Transformer, tokenizer: Tokenizer) -> None:
+def test_names_of_models(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     saved(tmp_path / "run" / "model", network, tokenizer)
     assert find_model(str(tmp_path / "run")) == tmp_path / "run" / "model"
     assert find_model(str(tmp_path / "run" / "model")) == tmp_path / "run" / "model"

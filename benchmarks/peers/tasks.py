@@ -10,7 +10,10 @@ from rounds import Task
 from transduce.data.batch import pad_rows
 from transduce.data.batching import BatchPlan
 from transduce.demo import write_corpus
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 VOCABULARY = 8000
 BATCH_TOKENS = 4096
@@ -50,7 +53,7 @@ def read_corpus(data: Path, scratch: Path) -> tuple[str, list[str], list[str]]:
 def write_tasks(folder: Path, *, data: Path) -> str:
     """Write a folder for each size, all with the same batches, and the corpus in pieces; return the corpus' name."""
     name, source_lines, target_lines = read_corpus(data, folder)
-    tokenizer = Tokenizer.learn([*source_lines, *target_lines], vocabulary_size=VOCABULARY)
+    tokenizer = BpeTokenizer.learn([*source_lines, *target_lines], vocabulary_size=VOCABULARY)
     sides = [[[*ids, EOS] for ids in tokenizer.encode_all(lines)] for lines in (source_lines, target_lines)]
     lengths = [np.array([len(ids) for ids in side]) for side in sides]
     plan = BatchPlan(lengths[0], lengths[1], tokens_per_step=BATCH_TOKENS, seed=1)
@@ -70,7 +73,7 @@ def write_tasks(folder: Path, *, data: Path) -> str:
     return name
 
 
-def write_pieces(folder: Path, sides: list[list[list[int]]], tokenizer: Tokenizer) -> None:
+def write_pieces(folder: Path, sides: list[list[list[int]]], tokenizer: BpeTokenizer) -> None:
     """Write both sides as pieces with spaces between them, and the vocabulary, for systems that read files.
 
     A piece is written as `p` and its id: no system can then take a piece for anything else.

@@ -4,7 +4,7 @@ A new network adds its line to `NETWORKS` and to `AnyConfig`; no other room know
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import torch
 from pydantic import BeforeValidator, Field
@@ -15,6 +15,8 @@ from transduce.networks import cost
 from transduce.networks.network import Network, NetworkConfig
 from transduce.rivals.rnnsearch import RnnSearch, RnnSearchConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+
+Config = TypeVar("Config", bound=NetworkConfig)
 
 NETWORKS: Mapping[str, tuple[type[NetworkConfig], type[Network]]] = {
     "transformer": (ModelConfig, Transformer),
@@ -71,6 +73,24 @@ def stated(config: NetworkConfig) -> dict[str, Any]:
         return keys
     defaults = ModelConfig().model_dump(mode="json")
     return {key: value for key, value in keys.items() if key in FORMAT_1_KEYS or value != defaults[key]}
+
+
+def has_source_vocabulary(config: NetworkConfig) -> bool:
+    """Return whether this kind of network can have a vocabulary for sources alone."""
+    return "source_vocabulary_size" in type(config).model_fields
+
+
+def own_source_vocabulary(config: NetworkConfig) -> int | None:
+    """Return the number of ids of the sources if these have a vocabulary of their own."""
+    size: int | None = getattr(config, "source_vocabulary_size", None)
+    return size
+
+
+def with_vocabularies(config: Config, *, target: int, source: int | None) -> Config:
+    """Return the config with the sizes of its vocabularies; `source` is None if both sides share one."""
+    assert source is None or has_source_vocabulary(config), "an experiment refuses this before"
+    own = {"source_vocabulary_size": source} if has_source_vocabulary(config) else {}
+    return config.model_copy(update={"vocabulary_size": target, **own})
 
 
 def parameters_by_part(config: NetworkConfig) -> dict[str, int]:

@@ -21,7 +21,13 @@ from pydantic import BaseModel, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from transduce.architectures import NETWORKS, AnyConfig, without_kind
+from transduce.architectures import (
+    NETWORKS,
+    AnyConfig,
+    has_source_vocabulary,
+    own_source_vocabulary,
+    without_kind,
+)
 from transduce.data.config import DataConfig
 from transduce.decoding.config import DecodingConfig
 from transduce.errors import ConfigError
@@ -42,6 +48,33 @@ class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
     model: AnyConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+
+    @model_validator(mode="after")
+    def tokenizers_suit_the_rest(self) -> Self:
+        """Refuse what the chosen tokenizers cannot do, before anything is prepared."""
+        data, training, model = self.data, self.training, self.model
+        if data.pieces == "characters" and training.bpe_dropout > 0.0:
+            raise ValueError(
+                'training.bpe_dropout cuts words at random, and data.pieces = "characters" cuts a text in one way '
+                "only. Set training.bpe_dropout = 0."
+            )
+        if not data.source_end and training.teacher_steps is not None:
+            raise ValueError(
+                "training.teacher_steps trains a teacher from target to source, whose targets need the end token that "
+                "data.source_end = false leaves out. Leave out one of the two."
+            )
+        if data.vocabularies == "separate" and getattr(model, "tied", "none") in ("all", "inputs"):
+            raise ValueError(
+                f'model.tied = "{model.tied}" makes source and target embeddings one matrix, and data.vocabularies = '
+                '"separate" gives each its own vocabulary. Set model.tied = "decoder" or "none".'
+            )
+        if data.vocabularies == "separate" and not has_source_vocabulary(model):
+            raise ValueError(
+                f'model.kind = "{model.kind}" has one vocabulary for both sides. Set data.vocabularies = "shared".'
+            )
+        if data.vocabularies == "shared" and own_source_vocabulary(model) is not None:
+            raise ValueError('model.source_vocabulary_size needs data.vocabularies = "separate".')
+        return self
 
     @model_validator(mode="after")
     def a_shortlist_is_learned_before_it_is_used(self) -> Self:

@@ -1,7 +1,7 @@
 """A model on disk: config.json, tokenizer.model, weights.safetensors, and README.md, its card.
 
-Beside them may stand hashes of what it was trained on (training_hashes.safetensors) and which tokens become which
-(shortlist.safetensors); a model is whole without.
+source_tokenizer.model is the tokenizer of the sources, where it is not that of the targets. Optional files are hashes
+of the training sentences (training_hashes.safetensors) and the shortlist (shortlist.safetensors).
 
 Names of weights are the paper's, unfused; fused forms are made on load. A tied matrix is stored once. Weights are
 float32, bf16, or int8 with a float32 scale per row (`<name>.scale`): w ≈ int8 * scale, the largest of a row being 127.
@@ -24,16 +24,25 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transduce.architectures import FORMAT_1_KEYS, AnyConfig, empty_network, stated, without_kind
+from transduce.architectures import (
+    FORMAT_1_KEYS,
+    AnyConfig,
+    empty_network,
+    own_source_vocabulary,
+    stated,
+    without_kind,
+)
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import directory_written_atomically, manifest_fault, recover_directory
 from transduce.networks.network import Network
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer import TokenizerKind
+from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
+from transduce.text.tokenizer_pair import TokenizerPair
 
 FORMAT_VERSION = 2
 """Of what this version reads. It writes format 1 wherever format 1 can say it, so that older versions read it."""
-CONFIG, TOKENIZER, WEIGHTS, CARD = "config.json", "tokenizer.model", "weights.safetensors", "README.md"
+CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
 _LONGEST_HEADER = 16 << 20
 _LARGEST_CONFIG = 1 << 20
@@ -54,8 +63,14 @@ class Description(BaseModel, frozen=True, extra="forbid"):
 
     format: Literal["transduce"] = "transduce"
     format_version: int = 1
-    """1, or 2 where `architecture` has keys that format 1 lacks."""
+    """1, or 2 if config.json has keys that format 1 lacks."""
     architecture: AnyConfig
+    tokenizer: TokenizerKind = "bpe"
+    """The kind of tokenizer.model; format 1 knows `bpe` alone."""
+    source_tokenizer: TokenizerKind | None = None
+    """The kind of source_tokenizer.model, if sources have a tokenizer of their own (format 2)."""
+    source_end: bool = True
+    """Whether a source ends in the end token (format 2 if not)."""
     languages: Languages = Languages()
     weights: Storage = "float32"
     longest_sentence: PositiveInt | None = None
@@ -68,8 +83,11 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     def to_json(self) -> str:
         """Return config.json: format 1 with its keys alone wherever they say everything, else format 2."""
         architecture = stated(self.architecture)
-        version = 1 if architecture.keys() <= FORMAT_1_KEYS else 2
-        keys = {**self.model_dump(mode="json"), "format_version": version, "architecture": architecture}
+        later = {"tokenizer": self.tokenizer, "source_tokenizer": self.source_tokenizer, "source_end": self.source_end}
+        said = {key: value for key, value in later.items() if value != type(self).model_fields[key].default}
+        version = 1 if architecture.keys() <= FORMAT_1_KEYS and not said else 2
+        keys = self.model_dump(mode="json", exclude=set(later))
+        keys |= {"format_version": version, "architecture": architecture, **said}
         return json.dumps(keys, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -79,17 +97,17 @@ class ModelDirectory:
 
     folder: Path
     description: Description
-    tokenizer: Tokenizer
+    tokenizers: TokenizerPair
     parameters: Mapping[str, Tensor]
 
     def network(self) -> Network:
         """Return the network with these weights, in float32, ready to translate."""
-        network = empty_network(self.description.architecture)
+        network = empty_network(self.description.architecture, self.tokenizers.special)
         fill(network, self.parameters)
         return network.eval()
 
     def read_again(self) -> "ModelDirectory":
-        """Return the same model read from its folder, for whoever let go of its parameters."""
+        """Return the same model read from its folder, after its parameters were dropped."""
         return load_model(self.folder)
 
     def training_hashes(self) -> "np.ndarray[Any, np.dtype[np.uint64]] | None":
@@ -110,11 +128,11 @@ class ModelDirectory:
         path = self.folder / SHORTLIST
         if not path.exists():
             return None
-        size = self.description.architecture.vocabulary_size
+        size, sources = self.tokenizers.vocabulary_size, self.tokenizers.source.vocabulary_size
         found = {name: (entry["dtype"], entry["shape"]) for name, entry in read_header(path).items()}
         fault = manifest_fault(self.folder, only={SHORTLIST})
-        if fault is None and not _are_lists(found, vocabulary_size=size):
-            fault = f"it holds {', '.join(sorted(found)) or 'nothing'}, not lists for {size:,} tokens"
+        if fault is None and not _are_lists(found, source_vocabulary_size=sources):
+            fault = f"it holds {', '.join(sorted(found)) or 'nothing'}, not lists for {sources:,} tokens"
         try:
             lists = {} if fault else {name: tensor.numpy() for name, tensor in load_file(path).items()}
         except (SafetensorError, OSError, ValueError) as damage:
@@ -123,14 +141,19 @@ class ModelDirectory:
             fault = f"it names tokens that are none of the {size:,}"
         if fault is not None:
             raise ModelError(f"{path} is damaged: {fault}. Copy the folder again, or leave out the shortlist.")
-        return Shortlist(lists["common"], lists["candidates"])
+        return Shortlist(
+            common_C=lists["common"],
+            candidates_VK=lists["candidates"],
+            special=self.tokenizers.special,
+            copies_sources=self.tokenizers.has_one_vocabulary,
+        )
 
 
-def _are_lists(found: Mapping[str, tuple[str, list[int]]], *, vocabulary_size: int) -> bool:
+def _are_lists(found: Mapping[str, tuple[str, list[int]]], *, source_vocabulary_size: int) -> bool:
     if set(found) != {"common", "candidates"} or any(kind != "I32" for kind, _ in found.values()):
         return False
     common, candidates = found["common"][1], found["candidates"][1]
-    return len(common) == 1 and len(candidates) == 2 and candidates[0] == vocabulary_size
+    return len(common) == 1 and len(candidates) == 2 and candidates[0] == source_vocabulary_size
 
 
 def save_model(
@@ -138,16 +161,23 @@ def save_model(
     description: Description,
     parameters: Mapping[str, Tensor],
     *,
-    tokenizer: Tokenizer,
+    tokenizers: TokenizerPair,
     card: str,
     training_hashes: "np.ndarray[Any, np.dtype[np.uint64]] | None" = None,
     shortlist: Shortlist | None = None,
 ) -> None:
     """Write a model directory in one move, replacing an older one at `folder`."""
     recover_directory(folder)
+    described = {
+        "tokenizer": tokenizers.target.kind,
+        "source_tokenizer": None if tokenizers.is_shared else tokenizers.source.kind,
+        "source_end": tokenizers.source_end,
+    }
     with directory_written_atomically(folder) as beside:
-        (beside / CONFIG).write_text(description.to_json(), encoding="utf-8")
-        (beside / TOKENIZER).write_bytes(tokenizer.to_bytes())
+        (beside / CONFIG).write_text(description.model_copy(update=described).to_json(), encoding="utf-8")
+        (beside / TOKENIZER).write_bytes(tokenizers.target.to_bytes())
+        if not tokenizers.is_shared:
+            (beside / SOURCE_TOKENIZER).write_bytes(tokenizers.source.to_bytes())
         save_file(stored(parameters, description.weights), beside / WEIGHTS)
         (beside / CARD).write_text(card, encoding="utf-8")
         if training_hashes is not None:
@@ -182,20 +212,40 @@ def load_model(folder: Path) -> ModelDirectory:
     """Read a model directory; one that is damaged, foreign or too new is refused with an error that says which."""
     recover_directory(folder)
     description = read_description(folder)
-    for name in (TOKENIZER, WEIGHTS):
+    tokenizers = [TOKENIZER] if description.source_tokenizer is None else [TOKENIZER, SOURCE_TOKENIZER]
+    for name in (*tokenizers, WEIGHTS):
         if not (folder / name).is_file():
             raise ModelError(f"{folder} is not a whole model directory: {name} is missing. Copy the folder again.")
-    fault = manifest_fault(folder, only={CONFIG, TOKENIZER, WEIGHTS})
+    fault = manifest_fault(folder, only={CONFIG, WEIGHTS, *tokenizers})
     if fault is not None:
         raise ModelError(f"{folder} is damaged: {fault}. Copy the folder again from where it came.")
-    tokenizer = Tokenizer.from_bytes((folder / TOKENIZER).read_bytes(), name=str(folder / TOKENIZER))
-    if tokenizer.vocabulary_size != description.architecture.vocabulary_size:
-        raise ModelError(
-            f"{folder / TOKENIZER} has {tokenizer.vocabulary_size:,} pieces but {CONFIG} says "
-            f"{description.architecture.vocabulary_size:,}: these files do not belong together."
-        )
-    parameters = _load_weights(folder / WEIGHTS, description)
-    return ModelDirectory(folder=folder, description=description, tokenizer=tokenizer, parameters=parameters)
+    return ModelDirectory(
+        folder=folder,
+        description=description,
+        tokenizers=_load_tokenizers(folder, description),
+        parameters=_load_weights(folder / WEIGHTS, description),
+    )
+
+
+def _load_tokenizers(folder: Path, description: Description) -> TokenizerPair:
+    source = None if description.source_tokenizer is None else folder / SOURCE_TOKENIZER
+    pair = TokenizerPair.read(folder / TOKENIZER, source=source, source_end=description.source_end)
+    config = description.architecture
+    for path, tokenizer, kind, size in (
+        (folder / TOKENIZER, pair.target, description.tokenizer, config.vocabulary_size),
+        (
+            source or folder / TOKENIZER,
+            pair.source,
+            description.source_tokenizer or description.tokenizer,
+            own_source_vocabulary(config) or config.vocabulary_size,
+        ),
+    ):
+        if (tokenizer.kind, tokenizer.vocabulary_size) != (kind, size):
+            raise ModelError(
+                f"{path} has {tokenizer.vocabulary_size:,} pieces of the kind {tokenizer.kind} but {CONFIG} says "
+                f"{size:,} of the kind {kind}: these files do not belong together."
+            )
+    return pair
 
 
 def read_description(folder: Path) -> Description:

@@ -16,6 +16,11 @@ class SpecialTokens:
     end: int
 
     @property
+    def ids(self) -> tuple[int, ...]:
+        """All ids, ascending."""
+        return tuple(sorted({self.padding, self.unknown, self.start, self.end}))
+
+    @property
     def never_generated(self) -> tuple[int, ...]:
         """The ids that no output may hold: all but the end token's, ascending."""
         return tuple(sorted({self.padding, self.unknown, self.start} - {self.end}))

@@ -16,7 +16,8 @@ from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, save_model
 from transduce.networks.log_probabilities import token_log_probabilities
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 SOURCES = [
     "a red dog runs",
@@ -62,7 +63,7 @@ def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_model(folder: Path, *, seed: int, steps: int) -> Path:
-    tokenizer = Tokenizer.learn(SOURCES + TARGETS, vocabulary_size=320)
+    tokenizer = BpeTokenizer.learn(SOURCES + TARGETS, vocabulary_size=320)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=16, heads=2, d_ff=24, layers=1, dropout=0)
     torch.manual_seed(seed)
     model = Transformer(config)
@@ -77,15 +78,15 @@ def make_model(folder: Path, *, seed: int, steps: int) -> Path:
         folder,
         description,
         dict(model.named_parameters()),
-        tokenizer=tokenizer,
+        tokenizers=TokenizerPair.shared(tokenizer),
         card="a card",
         training_hashes=np.unique(sentence_hashes(SOURCES[:2])),
     )
     return folder
 
 
-def learn_by_heart(model: Transformer, tokenizer: Tokenizer, *, steps: int) -> None:
-    pairs = encode_pairs(tokenizer, list(zip(SOURCES, TARGETS, strict=True)))
+def learn_by_heart(model: Transformer, tokenizer: BpeTokenizer, *, steps: int) -> None:
+    pairs = encode_pairs(TokenizerPair.shared(tokenizer), list(zip(SOURCES, TARGETS, strict=True)))
     source_BS, target_BT = (pad_rows([pair[side] for pair in pairs]) for side in range(2))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(steps):

@@ -16,7 +16,10 @@ from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, DataError, RunError
 from transduce.files import locked
 from transduce.progress import Silent, SilentStage, Stage
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 SIZE = 400
 
@@ -77,11 +80,11 @@ def test_every_pair_ends_up_in_exactly_one_split(
 
 def test_ids_are_those_of_the_tokenizer_with_an_end_mark(corpus: Path, tmp_path: Path) -> None:
     prepared = build(config(corpus), tmp_path / "p")
-    assert prepared.tokenizer.vocabulary_size == prepared.train.vocabulary_size <= SIZE
+    assert prepared.tokenizers.target.vocabulary_size == prepared.train.vocabulary_size <= SIZE
     for number, (source, target) in enumerate(texts(prepared.train)):
-        assert prepared.train.source(number).tolist() == [*prepared.tokenizer.encode(source), EOS]
-        assert prepared.train.target(number).tolist() == [*prepared.tokenizer.encode(target), EOS]
-        assert prepared.tokenizer.decode(prepared.train.target(number).tolist()) == target
+        assert prepared.train.source(number).tolist() == [*prepared.tokenizers.target.encode(source), EOS]
+        assert prepared.train.target(number).tolist() == [*prepared.tokenizers.target.encode(target), EOS]
+        assert prepared.tokenizers.target.decode(prepared.train.target(number).tolist()) == target
 
 
 def test_placeholders_are_out_of_the_text_and_whole_in_the_originals(tmp_path: Path) -> None:
@@ -106,7 +109,7 @@ def test_the_vocabulary_is_learned_from_the_training_text_alone(
 ) -> None:
     prepared = build(config(corpus, held_out_valid=20), tmp_path / "p")
     lines = [side for pair in texts(prepared.train) for side in pair]
-    assert prepared.tokenizer.to_bytes() == Tokenizer.learn(lines, vocabulary_size=SIZE).to_bytes()
+    assert prepared.tokenizers.target.to_bytes() == BpeTokenizer.learn(lines, vocabulary_size=SIZE).to_bytes()
 
 
 def test_files_given_for_validation_and_test_are_used_whole(corpus: Path, tmp_path: Path) -> None:
@@ -195,12 +198,12 @@ def test_test_sentences_seen_in_training_are_counted(
 
 
 def test_a_tokenizer_can_be_brought_along(corpus: Path, tmp_path: Path) -> None:
-    brought = Tokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
+    brought = BpeTokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "tokenizer.model").write_bytes(brought.to_bytes())
     for path in (tmp_path / "model", tmp_path / "model" / "tokenizer.model"):
         prepared = build(config(corpus, tokenizer=path), tmp_path / "p")
-        assert prepared.tokenizer.to_bytes() == brought.to_bytes()
+        assert prepared.tokenizers.target.to_bytes() == brought.to_bytes()
         assert not prepared.report.tokenizer_was_learned
     with pytest.raises(ConfigError, match=r"data\.tokenizer = .*nowhere.*no such file"):
         build(config(corpus, tokenizer=tmp_path / "nowhere"), tmp_path / "p")
@@ -234,14 +237,14 @@ class TestReuse:
         build(config(corpus), tmp_path / "p")
         assert build(config(corpus, held_out_valid=3), tmp_path / "p").report.splits["valid"].pairs == 3
         smaller = prepare(config(corpus, held_out_valid=3), tmp_path / "p", vocabulary_size=300)
-        assert smaller.tokenizer.vocabulary_size == 300
+        assert smaller.tokenizers.target.vocabulary_size == 300
 
     def test_another_tokenizer_under_the_same_name_builds_anew(self, corpus: Path, tmp_path: Path) -> None:
         for size in (300, 310):
-            tokenizer = Tokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=size)
+            tokenizer = BpeTokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=size)
             (tmp_path / "t.model").write_bytes(tokenizer.to_bytes())
             prepared = build(config(corpus, tokenizer=tmp_path / "t.model"), tmp_path / "p")
-            assert prepared.tokenizer.to_bytes() == tokenizer.to_bytes()
+            assert prepared.tokenizers.target.to_bytes() == tokenizer.to_bytes()
 
     def test_a_corpus_that_is_gone_is_not_needed_any_more(self, corpus: Path, tmp_path: Path) -> None:
         build(config(corpus), tmp_path / "p")
@@ -251,7 +254,7 @@ class TestReuse:
         assert watcher.warnings == [f"{corpus} is gone; what was prepared from it is used as it is."]
 
     def test_a_tokenizer_that_is_gone_is_not_needed_any_more(self, corpus: Path, tmp_path: Path) -> None:
-        brought = Tokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
+        brought = BpeTokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
         (tmp_path / "t.model").write_bytes(brought.to_bytes())
         with_it = config(corpus, tokenizer=tmp_path / "t.model")
         first = build(with_it, tmp_path / "p")
@@ -264,7 +267,7 @@ class TestReuse:
 
     @pytest.mark.parametrize("gone", ["t.model", "corpus.tsv"])
     def test_nothing_is_taken_away_that_cannot_be_built_anew(self, corpus: Path, tmp_path: Path, gone: str) -> None:
-        brought = Tokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
+        brought = BpeTokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)
         (tmp_path / "t.model").write_bytes(brought.to_bytes())
         text = corpus.rename(tmp_path / "corpus.tsv")
         with_it = config(text, tokenizer=tmp_path / "t.model")
@@ -277,7 +280,7 @@ class TestReuse:
             build(with_it, tmp_path / "p")
         assert digests(tmp_path / "p") == before
         (tmp_path / "kept").rename(tmp_path / gone)
-        assert build(with_it, tmp_path / "p").tokenizer.to_bytes() == brought.to_bytes()
+        assert build(with_it, tmp_path / "p").tokenizers.target.to_bytes() == brought.to_bytes()
 
     @pytest.mark.parametrize("damage", ["train/source.values", "tokenizer.model", "prepared.json", "valid/store.json"])
     def test_a_damaged_store_is_built_anew(self, corpus: Path, tmp_path: Path, damage: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from transduce.data import shortlist as room
 from transduce.data.shortlist import Shortlist, learn_shortlist
 from transduce.data.token_store import TokenStore, token_store_written
+from transduce.special_tokens import SpecialTokens
 
 EOS = 3
 Pairs = list[tuple[list[int], list[int]]]
@@ -89,10 +90,31 @@ def test_of_what_was_seen_often_no_more_is_read_and_of_the_rest_everything(
     monkeypatch.setattr(room, "SEEN_ENOUGH", 5)
     often, seldom = ([THE], [DAS]), ([BOOK], [BUCH])
     pairs = [seldom, *[often] * 50, seldom, ([THE, BOOK], [DAS, BUCH]), ([], [DAS])]
-    read = list(room._telling_pairs(store_of(tmp_path / "s", pairs)))
+    corpus = room._Corpus(store_of(tmp_path / "s", pairs), empty_word=0, source_end=True)
+    read = list(corpus.telling_pairs())
     assert read == [0, 1, 2, 3, 4, 5, 51, 52]
 
 
 def test_an_empty_corpus_teaches_nothing(tmp_path: Path) -> None:
     learned = learn_shortlist(store_of(tmp_path / "s", [([], []), ([], [DAS])]), size=3)
     assert learned.tokens([THE, EOS]) == [0, 1, 2, EOS, THE]
+
+
+def test_special_tokens_may_have_any_ids(tmp_path: Path) -> None:
+    special = SpecialTokens(padding=11, unknown=1, start=11, end=0)
+    with token_store_written(tmp_path / "s", vocabulary_size=12) as writer:
+        writer.append([[4, 2, 0], [4, 3, 0]], [[5, 6, 0], [5, 7, 0]], texts=[("", "")] * 2)
+    learned = learn_shortlist(TokenStore.open(tmp_path / "s"), size=1, special=special)
+    assert learned.common_C.tolist() == [5]
+    assert [learned.candidates_VK[source].tolist() for source in (2, 3, 9)] == [[6], [7], [11]]
+    assert learned.tokens([2, 0]) == [0, 1, 11, 2, 5, 6], "special tokens come first"
+
+
+def test_separate_vocabularies_and_sources_without_an_end(tmp_path: Path) -> None:
+    with token_store_written(tmp_path / "s", vocabulary_size=9, source_vocabulary_size=30) as writer:
+        writer.append([[20, 28], [20, 29]], [[5, 6, EOS], [5, 7, EOS]], texts=[("", "")] * 2)
+    store = TokenStore.open(tmp_path / "s")
+    learned = learn_shortlist(store, size=1, has_one_vocabulary=False, source_end=False)
+    assert learned.candidates_VK.shape == (30, 1)
+    assert [learned.candidates_VK[source].tolist() for source in (28, 29)] == [[6], [7]]
+    assert learned.tokens([29]) == [0, 1, 2, EOS, 5, 7], "the source's own ids mean nothing in the target"

@@ -14,8 +14,9 @@ from transduce.errors import DataError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
+from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.placeholders import protect_pair
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 EOS = 3
 
@@ -79,8 +80,10 @@ def test_a_pair_longer_than_the_learned_positions_is_refused() -> None:
 
 
 def test_text_is_encoded_as_training_encodes_it() -> None:
-    tokenizer = Tokenizer.learn(["open {file} now", "öffne {file} jetzt"] * 3, vocabulary_size=320)
-    (source, target), (_, empty) = encode_pairs(tokenizer, [("open {file} now", "öffne jetzt {file}"), ("now", "")])
+    tokenizer = BpeTokenizer.learn(["open {file} now", "öffne {file} jetzt"] * 3, vocabulary_size=320)
+    (source, target), (_, empty) = encode_pairs(
+        TokenizerPair.shared(tokenizer), [("open {file} now", "öffne jetzt {file}"), ("now", "")]
+    )
     shared = protect_pair("open {file} now", "öffne jetzt {file}")
     assert source == [*tokenizer.encode(shared.source), EOS]
     assert target == [*tokenizer.encode(shared.target), EOS]

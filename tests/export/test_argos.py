@@ -19,7 +19,8 @@ from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
 from transduce.networks.log_probabilities import token_log_probabilities
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
 
 PAIRS = {"the dog runs.": "der Hund läuft.", "a cat sleeps here": "eine Katze schläft hier", "two bears": "zwei Bären"}
@@ -44,11 +45,13 @@ print(json.dumps([str(installed), languages["de"].name, found]))
 def make(folder: Path, *, steps: int, **languages: str | None) -> ModelDirectory:
     """Write a small model that has learned the pairs by heart, if it is given the steps to."""
     torch.manual_seed(1)
-    tokenizer = Tokenizer.learn([*PAIRS, *PAIRS.values()] * 3, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn([*PAIRS, *PAIRS.values()] * 3, vocabulary_size=400)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=32, heads=2, d_ff=64, layers=1, dropout=0.0)
     model = Transformer(config)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    encoded = [[torch.tensor([[*tokenizer.encode(text), EOS]]) for text in pair] for pair in PAIRS.items()]
+    encoded = [
+        [torch.tensor([[*tokenizer.encode(text), tokenizer.special.end]]) for text in pair] for pair in PAIRS.items()
+    ]
     for step in range(steps):
         source_BS, target_BT = encoded[step % len(encoded)]
         hidden_BTD = model(source_BS, target_BT)
@@ -61,7 +64,7 @@ def make(folder: Path, *, steps: int, **languages: str | None) -> ModelDirectory
         languages=Languages(**{"source": "en", "target": "de", **languages}),
         longest_sentence=99,
     )
-    save_model(folder, description, dict(model.named_parameters()), tokenizer=tokenizer, card="")
+    save_model(folder, description, dict(model.named_parameters()), tokenizers=TokenizerPair.shared(tokenizer), card="")
     return load_model(folder)
 
 
@@ -99,7 +102,7 @@ def test_a_package_holds_what_argos_looks_for(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.argosmodel") as archive:
         names = {name.partition("/")[2] for name in archive.namelist()}
         metadata = json.loads(archive.read("translate-en_de/metadata.json"))
-        assert archive.read("translate-en_de/sentencepiece.model") == model.tokenizer.to_bytes()
+        assert archive.read("translate-en_de/sentencepiece.model") == model.tokenizers.target.to_bytes()
     assert {"metadata.json", "README.md", "sentencepiece.model", "model/model.bin", "model/config.json"} <= names
     assert (metadata["from_code"], metadata["from_name"]) == ("en", "English")
 

@@ -1,5 +1,6 @@
 """A smaller copy is the same model up to the rounding that its storage names, and names it in its card."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,26 +9,44 @@ import torch
 
 from transduce.errors import ModelError
 from transduce.export.compact import export_compact
+from transduce.export.ctranslate2 import export_ctranslate2
+from transduce.export.huggingface import export_huggingface
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.model_directory import CARD, WEIGHTS, Description, ModelDirectory, Storage, load_model, save_model
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.character_tokenizer import CharacterTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> ModelDirectory:
-    tokenizer = Tokenizer.learn(["the dog runs.", "der Hund läuft."] * 3, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(["the dog runs.", "der Hund läuft."] * 3, vocabulary_size=400)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, layers=1, d_model=16, d_ff=24, heads=2)
     torch.manual_seed(2)
     save_model(
         tmp_path / "model",
         Description(architecture=config, longest_sentence=30),
         dict(Transformer(config).named_parameters()),
-        tokenizer=tokenizer,
+        tokenizers=TokenizerPair.shared(tokenizer),
         card="# A card\n",
         training_hashes=np.arange(5, dtype=np.uint64),
     )
     return load_model(tmp_path / "model")
+
+
+def test_only_one_bpe_tokenizer_for_both_sides_goes_to_other_programs(model: ModelDirectory, tmp_path: Path) -> None:
+    bpe, characters = model.tokenizers.target, CharacterTokenizer(["a", "b"])
+    for pair, reason in (
+        (TokenizerPair.shared(characters), "its tokenizer is of the kind 'characters'"),
+        (TokenizerPair(characters, bpe), "its sources have a tokenizer of their own"),
+        (TokenizerPair.shared(bpe, source_end=False), "its sources do not end in the end token"),
+    ):
+        other = replace(model, tokenizers=pair)
+        for program, export in (("Hugging Face", export_huggingface), ("CTranslate2", export_ctranslate2)):
+            with pytest.raises(ModelError, match=f"cannot be exported to {program}: {reason}"):
+                export(other, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("weights", "part"), [("bf16", 1 / 256), ("int8", 1 / 254)])
@@ -37,7 +56,7 @@ def test_every_weight_is_near_and_the_rest_the_same(
     size = export_compact(model, tmp_path / "small", weights=weights)
     small = load_model(tmp_path / "small")
     assert small.description == model.description.model_copy(update={"weights": weights})
-    assert small.tokenizer.fingerprint == model.tokenizer.fingerprint
+    assert small.tokenizers.target.fingerprint == model.tokenizers.target.fingerprint
     hashes = small.training_hashes()
     assert hashes is not None
     assert hashes.tolist() == [0, 1, 2, 3, 4]

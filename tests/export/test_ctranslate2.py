@@ -15,14 +15,19 @@ from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import Network
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier", "zwei große Bären"]
 Pair = tuple[list[int], list[int]]
 
 
 def make(folder: Path, *, steps: int = 0, **options: object) -> ModelDirectory:
-    tokenizer = Tokenizer.learn(LINES * 3, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(LINES * 3, vocabulary_size=400)
     sizes = {"d_model": 22, "heads": 11, "d_ff": 13, "encoder_layers": 2, "decoder_layers": 3, "dropout": 0.0}
     config = ModelConfig.model_validate({"vocabulary_size": tokenizer.vocabulary_size, **sizes, **options})
     torch.manual_seed(5)
@@ -32,7 +37,7 @@ def make(folder: Path, *, steps: int = 0, **options: object) -> ModelDirectory:
             torch.nn.init.normal_(parameter, mean=1.0, std=0.3)
     learn(model, pairs_of(tokenizer), steps=steps)
     description = Description(architecture=config, languages=Languages(source="en", target="de"), longest_sentence=99)
-    save_model(folder, description, dict(model.named_parameters()), tokenizer=tokenizer, card="")
+    save_model(folder, description, dict(model.named_parameters()), tokenizers=TokenizerPair.shared(tokenizer), card="")
     return load_model(folder)
 
 
@@ -99,14 +104,14 @@ def _needs_ctranslate2() -> None:
 def test_ctranslate2_gives_our_log_probabilities(tmp_path: Path, options: dict[str, Any]) -> None:
     model = make(tmp_path / "model", **options)
     assert export_ctranslate2(model, tmp_path / "there") < 1e-4
-    pairs = pairs_of(model.tokenizer)
+    pairs = pairs_of(model.tokenizers.target)
     assert largest_difference(model, tmp_path / "there", pairs, compute_type="float32") < 1e-4
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_trained_weights_give_our_log_probabilities_in_float32_and_nearly_in_int8(tmp_path: Path, norm: str) -> None:
     model = make(tmp_path / "model", steps=100, norm=norm)
-    pairs = pairs_of(model.tokenizer)
+    pairs = pairs_of(model.tokenizers.target)
     network = model.network()
     assert float(sum_of_log_probabilities(network, *pairs[0]).detach()) > -12.0  # it has learned; random gives -30
     export_ctranslate2(model, tmp_path / "float32")

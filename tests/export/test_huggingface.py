@@ -17,14 +17,18 @@ from transduce.export.huggingface import export_huggingface
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier", "zwei große Bären"] * 3
 SENTENCES = [" ".join(LINES[(7 * n + k) % 5] for k in range(1 + n % 3)) for n in range(100)]
 
 
 def make(folder: Path, **options: object) -> ModelDirectory:
-    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(LINES, vocabulary_size=400)
     sizes = {"d_model": 22, "heads": 11, "d_ff": 13, "encoder_layers": 2, "decoder_layers": 3, "dropout": 0.1}
     config = ModelConfig.model_validate({"vocabulary_size": tokenizer.vocabulary_size, **sizes, **options})
     torch.manual_seed(5)
@@ -33,7 +37,7 @@ def make(folder: Path, **options: object) -> ModelDirectory:
         if parameter.dim() == 1:
             torch.nn.init.normal_(parameter, mean=1.0, std=0.3)
     description = Description(architecture=config, languages=Languages(source="en", target="de"), longest_sentence=99)
-    save_model(folder, description, dict(model.named_parameters()), tokenizer=tokenizer, card="")
+    save_model(folder, description, dict(model.named_parameters()), tokenizers=TokenizerPair.shared(tokenizer), card="")
     return load_model(folder)
 
 
@@ -103,7 +107,9 @@ def test_the_exported_network_gives_our_logits(tmp_path: Path, options: dict[str
     export_huggingface(model, tmp_path / "marian")
     with torch.no_grad():
         for source, target in pairwise(SENTENCES[:21]):
-            source_S, target_T = (torch.tensor([*model.tokenizer.encode(text), EOS]) for text in (source, target))
+            source_S, target_T = (
+                torch.tensor([*model.tokenizers.target.encode(text), EOS]) for text in (source, target)
+            )
             ours = our_logits(model, source_S[None], target_T[None])[0]
             equal = Marian(tmp_path / "marian", epsilon=1e-6).logits(source_S, target_T)
             torch.testing.assert_close(equal, ours, atol=2e-5, rtol=1e-4)
@@ -128,7 +134,9 @@ def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: P
                 assert epsilon != 1e-5 or module.eps == 1e-5
                 module.eps = epsilon
         for source, target in zip(SENTENCES, SENTENCES[1:] + SENTENCES[:1], strict=True):
-            source_S, target_T = (torch.tensor([*model.tokenizer.encode(text), EOS]) for text in (source, target))
+            source_S, target_T = (
+                torch.tensor([*model.tokenizers.target.encode(text), EOS]) for text in (source, target)
+            )
             assert tokenizer(source)["input_ids"] == source_S.tolist()
             with torch.no_grad():
                 start = torch.tensor([network.config.decoder_start_token_id])

@@ -18,7 +18,8 @@ from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, Storage, load_model, save_model
 from transduce.progress import Silent
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.checkpoint import Checkpoint
 from transduce.training.config import TrainingConfig
@@ -56,7 +57,7 @@ class Mutated:
             self.manifest.write_bytes(self.sums)
 
 
-def tiny_network(tokenizer: Tokenizer) -> Transformer:
+def tiny_network(tokenizer: BpeTokenizer) -> Transformer:
     """Return a network that is as small as the tokenizer allows."""
     torch.manual_seed(1)
     return Transformer(ModelConfig(vocabulary_size=tokenizer.vocabulary_size, layers=1, d_model=8, d_ff=8, heads=2))
@@ -64,7 +65,7 @@ def tiny_network(tokenizer: Tokenizer) -> Transformer:
 
 def model_files(folder: Path) -> list[Mutated]:
     """Return every file of a model directory of each storage, to be mutated."""
-    tokenizer = Tokenizer.learn([_TEXT], vocabulary_size=310)
+    tokenizer = BpeTokenizer.learn([_TEXT], vocabulary_size=310)
     network = tiny_network(tokenizer)
     files = []
     storages: tuple[Storage, ...] = ("float32", "bf16", "int8")
@@ -82,7 +83,7 @@ def model_files(folder: Path) -> list[Mutated]:
             place,
             description,
             dict(network.named_parameters()),
-            tokenizer=tokenizer,
+            tokenizers=TokenizerPair.shared(tokenizer),
             card="# A model",
             training_hashes=np.arange(5, dtype=np.uint64),
         )
@@ -101,7 +102,7 @@ def _model_reader(folder: Path) -> Callable[[random.Random], None]:
     def read(chance: random.Random) -> None:
         model = load_model(folder)
         model.training_hashes()
-        text = model.tokenizer.decode(model.tokenizer.encode("Das Haus ist alt."))
+        text = model.tokenizers.target.decode(model.tokenizers.target.encode("Das Haus ist alt."))
         assert text == "Das Haus ist alt."
         if chance.random() < 0.05:
             Translator([model], threads=1).translate("Das Haus.")
@@ -111,7 +112,7 @@ def _model_reader(folder: Path) -> Callable[[random.Random], None]:
 
 def checkpoint_files(folder: Path) -> list[Mutated]:
     """Return every file of a checkpoint, to be mutated."""
-    tokenizer = Tokenizer.learn([_TEXT], vocabulary_size=310)
+    tokenizer = BpeTokenizer.learn([_TEXT], vocabulary_size=310)
     config = TrainingConfig(steps=10)
     arithmetic = Arithmetic(torch.device("cpu"), "float32")
     stepper = Stepper(tiny_network(tokenizer), config, arithmetic=arithmetic, world=World())

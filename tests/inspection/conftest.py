@@ -8,18 +8,19 @@ from transduce.inspection.pair import forced_pair
 from transduce.inspection.precision import TranslationSource, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 HOSTILE = 'the </script><script>alert("x")</script> & dog runs'
 
 
 @pytest.fixture(scope="session")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.learn(["the dog runs", "der Hund läuft"] * 3, vocabulary_size=400)
+def tokenizer() -> BpeTokenizer:
+    return BpeTokenizer.learn(["the dog runs", "der Hund läuft"] * 3, vocabulary_size=400)
 
 
 @pytest.fixture(scope="session", params=["scaled", "unscaled", "additive"])
-def network(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Transformer:
+def network(request: pytest.FixtureRequest, tokenizer: BpeTokenizer) -> Transformer:
     torch.manual_seed(5)
     config = ModelConfig(
         vocabulary_size=tokenizer.vocabulary_size,
@@ -36,9 +37,9 @@ def network(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Transformer
 
 
 @pytest.fixture(scope="session")
-def report(network: Transformer, tokenizer: Tokenizer) -> AttentionReport:
-    source, target = forced_pair(tokenizer, HOSTILE, "der Hund läuft")
-    asked = stepped_log_probabilities(TransformerStepper(network), source.ids, target.ids)
+def report(network: Transformer, tokenizer: BpeTokenizer) -> AttentionReport:
+    source, target = forced_pair(TokenizerPair.shared(tokenizer), HOSTILE, "der Hund läuft")
+    asked = stepped_log_probabilities(TransformerStepper(network), source.ids, target.ids, start=2)
     return inspect(
         network,
         tokenizer,

@@ -20,6 +20,7 @@ from transduce.model import Transformer
 from transduce.networks.attention_block import AttentionBlock, Axis
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "attention_report.schema.json"
 LIMIT = 4_000_000  # bytes of weights for 100 x 100 tokens of a base model
@@ -76,7 +77,7 @@ def test_a_network_with_one_block_and_no_projections(
 ) -> None:
     config = MeanConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=7)
     network = OneBlockNetwork(config, name=name, queries=queries, keys=keys).eval()
-    source, target = forced_pair(tokenizer, "the dog runs", "der Hund läuft")
+    source, target = forced_pair(TokenizerPair.shared(tokenizer), "the dog runs", "der Hund läuft")
     translated = TranslationSource("float32", models=1, is_forced=True, log_probabilities=(0.0,) * len(target.ids))
     report = inspect(network, tokenizer, source, target, translated=translated, with_numbers=True)
     content = json.loads(report.to_json())

@@ -6,10 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transduce.inspection.tokens import tokens_of_ids, tokens_of_text, words_of
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.placeholders import protect, restore
-from transduce.text.tokenizer import EOS, Tokenizer
 
-TOKENIZER = Tokenizer.learn(["the dog runs, doesn't it?", "der Hund läuft über 狗跑"] * 3, vocabulary_size=340)
+EOS = OWN_SPECIAL_TOKENS.end
+
+TOKENIZER = BpeTokenizer.learn(["the dog runs, doesn't it?", "der Hund läuft über 狗跑"] * 3, vocabulary_size=340)
 IDS = st.lists(st.integers(0, TOKENIZER.vocabulary_size - 1), max_size=12)
 ORIGINALS = ("{name}", "https://a.example/b")
 
@@ -58,7 +61,7 @@ def test_a_placeholder_shows_what_it_stands_for() -> None:
 
 
 def words(text: str) -> list[int | None]:
-    return words_of((piece.id, piece.text) for piece in TOKENIZER.pieces(text))
+    return words_of(TOKENIZER, TOKENIZER.encode(text))
 
 
 def test_words_part_at_spaces_and_punctuation_but_not_within() -> None:
@@ -68,6 +71,6 @@ def test_words_part_at_spaces_and_punctuation_but_not_within() -> None:
     assert words("runs?")[-1] == 1
     assert [piece.text for piece in TOKENIZER.pieces("跑狗")] == ["▁", "跑", "狗"]
     assert words("跑狗") == [0, 0, 1]
-    assert words_of([(3, "</s>")]) == [None]
+    assert words_of(TOKENIZER, [EOS]) == [None]
     # A character spelled in bytes is one word.
     assert set(words("🜚")) == {0}

@@ -11,7 +11,8 @@ import torch
 
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, save_model
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ MARKED = 97  # every so many lines stands a line that must come out as it does a
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tokenizer = Tokenizer.learn(["the dog runs.", "der Hund läuft."] * 4, vocabulary_size=320)
+    tokenizer = BpeTokenizer.learn(["the dog runs.", "der Hund läuft."] * 4, vocabulary_size=320)
     torch.manual_seed(1)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=8, heads=2, d_ff=8, layers=1, dropout=0)
     description = Description(
@@ -32,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
     folder = tmp_path_factory.mktemp("hostile") / "model"
-    save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+    save_model(folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="")
     return folder
 
 

@@ -23,11 +23,13 @@ from transduce.pipeline.estimate import announcement, disk_bytes
 from transduce.pipeline.run import opened_run
 from transduce.pipeline.writing import Written
 from transduce.progress import Silent
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.placeholders import RESERVED
-from transduce.text.tokenizer import EOS
 from transduce.training.distributed import World
 from transduce.training.trainer import Ending
 from transduce.translator.translator import Translator
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 SETTINGS: small_run.Settings = {"training.teacher_steps": 8, "data.source_language": "en", "data.target_language": "de"}
 
@@ -69,14 +71,14 @@ def test_every_pair_becomes_three(run: Path) -> None:
         *((output.text, target) for (_, target), output in zip(pairs, back, strict=True)),
     ]
     longest = max(given.source_lengths.max(), given.target_lengths.max())
-    length = {text: len(forward.tokenizer.encode(text)) + 1 for pair in expected for text in pair}
+    length = {text: len(forward.tokenizers.target.encode(text)) + 1 for pair in expected for text in pair}
     expected = [pair for pair in expected if all(text and length[text] <= longest for text in pair)]
     assert [found.text(number) for number in range(len(found))] == expected
     assert len(given) < len(found) <= 3 * len(given)
     for number in (0, len(given), len(found) - 1):
         source, target = found.text(number)
-        assert found.source(number).tolist() == [*forward.tokenizer.encode(source), EOS]
-        assert found.target(number).tolist() == [*forward.tokenizer.encode(target), EOS]
+        assert found.source(number).tolist() == [*forward.tokenizers.target.encode(source), EOS]
+        assert found.target(number).tolist() == [*forward.tokenizers.target.encode(target), EOS]
 
 
 @pytest.mark.slow

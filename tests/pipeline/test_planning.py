@@ -21,7 +21,8 @@ from transduce.pipeline.planning import (
     read_kept_experiment,
 )
 from transduce.progress import Silent
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 
 def corpus(folder: Path, pairs: int = 30) -> Path:
@@ -219,10 +220,12 @@ def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
 
 
 def small_model(folder: Path) -> ModelConfig:
-    tokenizer = Tokenizer.learn(["word Wort"] * 3, vocabulary_size=300)
+    tokenizer = BpeTokenizer.learn(["word Wort"] * 3, vocabulary_size=300)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=6, heads=3, d_ff=5, layers=1)
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
-    save_model(folder, Description(architecture=config), parameters, tokenizer=tokenizer, card="")
+    save_model(
+        folder, Description(architecture=config), parameters, tokenizers=TokenizerPair.shared(tokenizer), card=""
+    )
     return config
 
 

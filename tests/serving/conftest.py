@@ -17,8 +17,12 @@ import torch
 
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, save_model
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 SOURCE = Path(__file__).parents[2] / "src"
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
@@ -29,7 +33,7 @@ def write_model(
     folder: Path, *, seed: int = 3, source: str = "en", target: str = "de", fondness_of_ending: float = 0.0
 ) -> Path:
     """Write a model directory with random weights, which hardly ever come to an end unless they are made to like it."""
-    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(LINES, vocabulary_size=400)
     torch.manual_seed(seed)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=1, dropout=0)
     description = Description(
@@ -42,7 +46,7 @@ def write_model(
     parameters = {name: parameter.detach() for name, parameter in network.named_parameters()}
     ending_D = network.output.matrix_VD[EOS].detach()
     parameters["decoder.layers.0.feed_forward_residual.norm.bias"] += fondness_of_ending * ending_D / ending_D.norm()
-    save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+    save_model(folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="")
     return folder
 
 

@@ -90,7 +90,6 @@ def test_no_name_in_a_request_reaches_the_file_system() -> None:
     assert reads == {
         "config.py": ["read_text"],  # the options file, before the server starts
         "keys.py": ["read_text"],  # the key file
-        "dispatcher.py": ["read_bytes"],  # a model's tokenizer
         "pages.py": ["read_bytes"],  # the package's own pages, once
         "worker.py": ["read_text"],  # /proc/self/statm
     }

@@ -7,8 +7,10 @@ import httpx
 import numpy as np
 import pytest
 
-from transduce.text.tokenizer import EOS
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.translator import Translator
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 pytestmark = pytest.mark.slow
 HEAD = {"source": [5, EOS], "target": [6, EOS], "stack": "cross", "layer": 0, "head": 0}

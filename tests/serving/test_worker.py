@@ -94,14 +94,14 @@ def test_terms_are_in_every_translation_and_are_for_one_pair_of_languages(
 
 
 def test_one_poisonous_item_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = translator.tokenizer.encode
+    real = translator.tokenizers.target.encode
 
     def encode(text: str) -> list[int]:
         if "poison" in text:
             raise RuntimeError(f"cannot read {text}")
         return real(text)
 
-    monkeypatch.setattr(translator.tokenizer, "encode", encode)
+    monkeypatch.setattr(translator.tokenizers.target, "encode", encode)
     results = worker.compute_round(translator, request_for("the dog", "poison", "a cat", beam=1), tasks=TASKS)
     assert ["value" in result for result in results] == [True, False, True]
     assert results[1]["is_curable"] is False

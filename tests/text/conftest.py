@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
 
 SUBJECTS = ("The old baker", "My sister", "A young doctor", "Der alte Bäcker", "Meine Schwester", "Eine junge Ärztin")
 VERBS = ("opens", "paints", "forgets", "öffnet", "streicht", "vergißt", "übersetzt")
@@ -22,5 +22,5 @@ def lines() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def tokenizer(lines: list[str]) -> Tokenizer:
-    return Tokenizer.learn(lines, vocabulary_size=500)
+def tokenizer(lines: list[str]) -> BpeTokenizer:
+    return BpeTokenizer.learn(lines, vocabulary_size=500)

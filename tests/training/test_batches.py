@@ -7,21 +7,25 @@ import pytest
 import torch
 
 from transduce.data.token_store import TokenStore, token_store_written
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.batches import TrainingBatches, part_of
 from transduce.training.config import TrainingConfig
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 MakeConfig = Callable[..., TrainingConfig]
 TEXTS = [(f"the quick brown fox number {n} jumps", f"der flinke braune Fuchs Nummer {n} springt") for n in range(30)]
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.learn([side for pair in TEXTS for side in pair], vocabulary_size=400)
+def tokenizer() -> BpeTokenizer:
+    return BpeTokenizer.learn([side for pair in TEXTS for side in pair], vocabulary_size=400)
 
 
 @pytest.fixture
-def text_store(tmp_path: Path, tokenizer: Tokenizer) -> TokenStore:
+def text_store(tmp_path: Path, tokenizer: BpeTokenizer) -> TokenStore:
     with token_store_written(tmp_path / "texts", vocabulary_size=tokenizer.vocabulary_size) as writer:
         sides = [[[*tokenizer.encode(pair[side]), EOS] for pair in TEXTS] for side in (0, 1)]
         writer.append(sides[0], sides[1], texts=TEXTS)
@@ -61,11 +65,13 @@ def test_no_batch_is_larger_than_the_largest(
 
 
 def test_bpe_dropout_segments_anew_in_every_epoch_and_alike_at_every_start(
-    text_store: TokenStore, tokenizer: Tokenizer, make_config: MakeConfig
+    text_store: TokenStore, tokenizer: BpeTokenizer, make_config: MakeConfig
 ) -> None:
     def drawn(epoch: int, *, seed: int = 1) -> list[list[int]]:
         config = make_config(bpe_dropout=0.3, seed=seed)
-        batch = TrainingBatches(text_store, config, segmenter=tokenizer).batch(np.arange(30), epoch=epoch)
+        batch = TrainingBatches(text_store, config, tokenizers=TokenizerPair.shared(tokenizer)).batch(
+            np.arange(30), epoch=epoch
+        )
         return batch.source_BS.tolist() + batch.target_BT.tolist()
 
     assert drawn(0) == drawn(0)
@@ -78,20 +84,22 @@ def test_bpe_dropout_segments_anew_in_every_epoch_and_alike_at_every_start(
 
 
 def test_no_sample_is_longer_than_the_model_s_positions(
-    text_store: TokenStore, tokenizer: Tokenizer, make_config: MakeConfig
+    text_store: TokenStore, tokenizer: BpeTokenizer, make_config: MakeConfig
 ) -> None:
     longest = int(max(text_store.source_lengths.max(), text_store.target_lengths.max()))
     for max_length in (longest, longest + 3):
         config = make_config(bpe_dropout=0.5)
-        batches = TrainingBatches(text_store, config, segmenter=tokenizer, max_length=max_length)
+        batches = TrainingBatches(text_store, config, tokenizers=TokenizerPair.shared(tokenizer), max_length=max_length)
         batch = batches.batch(np.arange(30), epoch=0)
         assert max(batch.source_BS.size(1), batch.target_BT.size(1)) <= max_length
 
 
 def test_without_bpe_dropout_batches_are_the_store_s_own(
-    text_store: TokenStore, tokenizer: Tokenizer, make_config: MakeConfig
+    text_store: TokenStore, tokenizer: BpeTokenizer, make_config: MakeConfig
 ) -> None:
-    batch = TrainingBatches(text_store, make_config(), segmenter=tokenizer).batch(np.array([4, 2]), epoch=1)
+    batch = TrainingBatches(text_store, make_config(), tokenizers=TokenizerPair.shared(tokenizer)).batch(
+        np.array([4, 2]), epoch=1
+    )
     assert [token for token in batch.source_BS[1].tolist() if token] == text_store.source(2).tolist()
 
 

@@ -17,7 +17,9 @@ from transduce.compute import Compute
 from transduce.data.token_store import TokenStore, token_store_written
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.averaging import average_last
 from transduce.training.batches import TrainingBatches
@@ -28,6 +30,8 @@ from transduce.training.interruption import StopRequest, stopping_on_signals
 from transduce.training.randomness import seed_weights
 from transduce.training.trainer import Outcome, Surroundings, Trainer
 from transduce.training.validation import measure_loss
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
@@ -47,7 +51,7 @@ def prepare(folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     texts = pairs()
-    tokenizer = Tokenizer.learn([side for pair in texts for side in pair], vocabulary_size=340)
+    tokenizer = BpeTokenizer.learn([side for pair in texts for side in pair], vocabulary_size=340)
     (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
     with token_store_written(folder / "store", vocabulary_size=tokenizer.vocabulary_size) as writer:
         writer.append(
@@ -87,7 +91,7 @@ def train(
 ) -> Outcome:
     """Train, or go on with, the run in `folder`."""
     torch.set_num_threads(1)
-    tokenizer = Tokenizer.from_bytes((folder / "tokenizer.model").read_bytes())
+    tokenizer = BpeTokenizer.from_bytes((folder / "tokenizer.model").read_bytes())
     store = TokenStore.open(folder / "store")
     seed_weights(config.seed)
     model = Transformer(
@@ -102,7 +106,12 @@ def train(
         stop_requested=lambda: bool(stop),
         world=world,
     )
-    return Trainer(model, TrainingBatches(store, config, segmenter=tokenizer), config, surroundings=surroundings).run()
+    return Trainer(
+        model,
+        TrainingBatches(store, config, tokenizers=TokenizerPair.shared(tokenizer)),
+        config,
+        surroundings=surroundings,
+    ).run()
 
 
 def weights_hash(folder: Path, *, last: int = 3) -> str:

@@ -10,8 +10,12 @@ from transduce.errors import ConfigError, DataError, ModelError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, load_model, save_model
 from transduce.networks.network import Network
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
 
@@ -19,7 +23,7 @@ LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze s
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two models of one tokenizer."""
-    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(LINES, vocabulary_size=400)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=2, dropout=0)
     description = Description(
         architecture=config,
@@ -32,7 +36,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         torch.manual_seed(seed)
         folder = tmp_path_factory.mktemp("models") / f"model{seed}"
         parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
-        save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+        save_model(folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="")
         found.append(folder)
     return found
 

@@ -13,7 +13,8 @@ import torch
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, save_model
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
 from transduce.translator.consensus import agreements, by_agreement
 
@@ -90,14 +91,14 @@ def test_nothing_to_choose_from_is_left_as_it_is() -> None:
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
-    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(LINES, vocabulary_size=400)
     torch.manual_seed(3)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=32, heads=2, d_ff=32, layers=1, dropout=0)
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
     folder: Path = tmp_path_factory.mktemp("models") / "model"
     # The network is untrained, its outputs far apart: with a large penalty all of them have a vote.
     description = Description(architecture=config, decoding={"extra_length": 8, "length_penalty": 4.0, "beam": 12})
-    save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+    save_model(folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="")
     return Translator.load(folder, precision="float32", threads=1)
 
 

@@ -14,7 +14,8 @@ from transduce.decoding.constraints import Place
 from transduce.errors import ConfigError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, save_model
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Glossary, Translator
 from transduce.translator.consensus import agreements
 from transduce.translator.enforcement import constraint_of
@@ -58,7 +59,7 @@ def counted(translator: Translator) -> Iterator[Counting]:
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[WantedPrecision], Translator]:
-    tokenizer = Tokenizer.learn(LINES, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(LINES, vocabulary_size=400)
     torch.manual_seed(3)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=32, heads=2, d_ff=32, layers=1, dropout=0)
     description = Description(
@@ -66,7 +67,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[WantedPrecision]
     )
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
     folder = tmp_path_factory.mktemp("models") / "model"
-    save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+    save_model(folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="")
 
     @cache
     def load(precision: WantedPrecision) -> Translator:
@@ -177,7 +178,7 @@ def test_terms_are_not_enforced_on_samples(load: Callable[[WantedPrecision], Tra
 def test_a_term_has_a_form_for_each_place_that_it_can_stand_in(
     load: Callable[[WantedPrecision], Translator],
 ) -> None:
-    tokenizer = load("float32").tokenizer
+    tokenizer = load("float32").tokenizers.target
     quote = tokenizer.encode("„")
 
     def forms(term: str) -> set[tuple[str, Place, bool]]:

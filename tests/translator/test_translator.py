@@ -12,7 +12,9 @@ from transduce.data.shortlist import Shortlist
 from transduce.errors import ConfigError, ModelError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, load_model, save_model
-from transduce.text.tokenizer import Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
 from transduce.translator.translator import WantedPrecision
 
@@ -20,7 +22,7 @@ LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze s
 
 
 def make_model(folder: Path, *, seed: int = 3, lines: list[str] = LINES) -> Path:
-    tokenizer = Tokenizer.learn(lines, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(lines, vocabulary_size=400)
     torch.manual_seed(seed)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=1, dropout=0)
     description = Description(
@@ -30,7 +32,7 @@ def make_model(folder: Path, *, seed: int = 3, lines: list[str] = LINES) -> Path
         decoding={"extra_length": 3},
     )
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
-    save_model(folder, description, parameters, tokenizer=tokenizer, card="")
+    save_model(folder, description, parameters, tokenizers=TokenizerPair.shared(tokenizer), card="")
     return folder
 
 
@@ -84,7 +86,7 @@ def test_likelihood_sums_token_log_probabilities(translator: Translator) -> None
         alone = translator.likelihood([pair])[0]
         assert alone.log_probabilities == pytest.approx(likelihood.log_probabilities, abs=1e-5)
         assert likelihood.log_probability == pytest.approx(sum(likelihood.log_probabilities))
-        assert len(likelihood.tokens) == len(translator.tokenizer.encode(pair[1])) + 1
+        assert len(likelihood.tokens) == len(translator.tokenizers.target.encode(pair[1])) + 1
 
 
 def test_an_ensemble_of_a_model_with_itself_is_the_model(translator: Translator, tmp_path: Path) -> None:
@@ -143,11 +145,11 @@ def test_two_threads_translate_as_one_does(tmp_path: Path) -> None:
 def with_shortlist(folder: Path, *, decoding: dict[str, object]) -> tuple[Path, Shortlist]:
     """Make a model with a list that leaves most of the vocabulary out."""
     model = load_model(make_model(folder))
-    size = model.tokenizer.vocabulary_size
+    size = model.tokenizers.target.vocabulary_size
     draws = np.random.default_rng(1).integers(4, size, (size, 2), dtype=np.int32)
-    shortlist = Shortlist(np.array([5, 6], dtype=np.int32), draws)
+    shortlist = Shortlist(np.array([5, 6], dtype=np.int32), draws, OWN_SPECIAL_TOKENS, copies_sources=True)
     description = model.description.model_copy(update={"decoding": {**model.description.decoding, **decoding}})
-    save_model(folder, description, model.parameters, tokenizer=model.tokenizer, card="", shortlist=shortlist)
+    save_model(folder, description, model.parameters, tokenizers=model.tokenizers, card="", shortlist=shortlist)
     return folder, shortlist
 
 
@@ -156,11 +158,14 @@ def test_with_a_shortlist_outputs_are_made_of_its_tokens(precision: WantedPrecis
     folder, shortlist = with_shortlist(tmp_path / "model", decoding={})
     translator = Translator.load(folder, precision=precision, threads=1)
     source = "the dog runs"
-    allowed = {translator.tokenizer.piece(t) for t in shortlist.tokens([*translator.tokenizer.encode(source), 3])}
+    allowed = {
+        translator.tokenizers.target.piece(t)
+        for t in shortlist.tokens([*translator.tokenizers.target.encode(source), 3])
+    }
     assert not set(translator.translate(source).tokens) <= allowed, "else this test could not fail"
     assert set(translator.translate(source, shortlist=True).tokens) <= allowed
     shown = translator.attention(source, shortlist=True).target.tokens
-    assert {translator.tokenizer.piece(token.id) for token in shown} <= allowed
+    assert {translator.tokenizers.target.piece(token.id) for token in shown} <= allowed
 
 
 def test_the_models_own_setting_is_a_shortlist_and_can_be_turned_off(tmp_path: Path) -> None:
@@ -188,7 +193,9 @@ def test_what_an_output_must_begin_with_is_in_its_list(tmp_path: Path) -> None:
     folder, shortlist = with_shortlist(tmp_path / "model", decoding={"shortlist": True})
     translator = Translator.load(folder, threads=1)
     source, prefix = "the dog", "eine Katze"
-    pieces = translator.tokenizer.encode(prefix)
-    assert not set(pieces) <= set(shortlist.tokens([*translator.tokenizer.encode(source), 3])), "else nothing is shown"
+    pieces = translator.tokenizers.target.encode(prefix)
+    assert not set(pieces) <= set(shortlist.tokens([*translator.tokenizers.target.encode(source), 3])), (
+        "else nothing is shown"
+    )
     [found] = translator.translate_all([source], translator.configure(), prefixes=[prefix])
-    assert found.tokens[: len(pieces)] == tuple(map(translator.tokenizer.piece, pieces))
+    assert found.tokens[: len(pieces)] == tuple(map(translator.tokenizers.target.piece, pieces))

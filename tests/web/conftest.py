@@ -19,14 +19,15 @@ from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import Network
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 # Without these a browser in a container does not start, or looks for its maker's hosts at every start.
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-TOKENIZER = Tokenizer.learn(["the dog runs.", "der Hund läuft.", "כלב"] * 3, vocabulary_size=420)
+TOKENIZER = BpeTokenizer.learn(["the dog runs.", "der Hund läuft.", "כלב"] * 3, vocabulary_size=420)
 SOURCE = 'the dogs & <img src=x onerror=alert(1)> "runs" <b>'
 TARGET = "der Hunde läuft. <b> ובכן כלב"
 
@@ -134,7 +135,7 @@ def make_network(*, layers: int, heads: int) -> Transformer:
 
 
 def make_report(source: str, target: str, *, network: Network, numbers: bool) -> AttentionReport:
-    given, forced = forced_pair(TOKENIZER, source, target)
+    given, forced = forced_pair(TokenizerPair.shared(TOKENIZER), source, target)
     labels_BT = torch.tensor([forced.ids])
     hidden_BTD = network(torch.tensor([given.ids]), labels_BT).detach()
     asked = tuple(token_log_probabilities(hidden_BTD, network.output, labels_BT)[0].tolist())

@@ -31,13 +31,13 @@ def open_model(
     directory = load_model(folder)
     translator = Translator([directory], precision=precision, threads=threads)
     config = translator.configure(**search)
-    network, tokenizer = translator.networks[0], translator.tokenizer
+    network, tokenizers = translator.networks[0], translator.tokenizers
 
     def translate(texts: Sequence[str]) -> list[Output]:
         return [Output(found.text, len(found.tokens)) for found in translator.translate_all(texts, config)]
 
     def log_probabilities(pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
-        return log_probabilities_of_pairs(network, encode_pairs(tokenizer, pairs))
+        return log_probabilities_of_pairs(network, encode_pairs(tokenizers, pairs))
 
     system = System(
         name,

@@ -39,15 +39,15 @@ def likelihood(
 
     opened = open_model(model, search={}, threads=threads)
     selection = Selection(source_language or opened.languages.source, target_language or opened.languages.target)
-    tokenizer, network = opened.translator.tokenizer, opened.translator.networks[0]
+    tokenizers, network = opened.translator.tokenizers, opened.translator.networks[0]
     totals: list[TextLikelihood] = []
     with terminal_progress() as progress, progress.stage("likelihood", unit="pairs") as stage:
         for some in _windows(Corpus(pairs, selection).pairs()):
-            encoded = encode_pairs(tokenizer, [(pair.source, pair.target) for pair in some])
+            encoded = encode_pairs(tokenizers, [(pair.source, pair.target) for pair in some])
             rows = log_probabilities_of_pairs(network, encoded)
             own = [likelihood_of(pair.target, row) for pair, row in zip(some, rows, strict=True)]
             for pair, (_, target), row in zip(some, encoded, rows, strict=True):
-                pieces = [tokenizer.piece(token) for token in target]
+                pieces = [tokenizers.target.piece(token) for token in target]
                 typer.echo(_json_line(pair, pieces, row) if json_output else _plain_line(pieces, row))
             totals = [total_likelihood([*totals, *own])]
             stage.advance(len(some))

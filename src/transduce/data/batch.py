@@ -1,14 +1,14 @@
-"""A batch: some pairs of a token store, side by side, padded to the longest of each side.
+"""A batch: some pairs of a token store, each side padded to its longest row.
 
-    source_BS   x_1 … x_n EOS PAD …
-    target_BT   y_1 … y_m EOS PAD …     the labels; the model shifts them right itself
+    source_BS   x_1 … x_n end padding …      no end where the model's sources have none
+    target_BT   y_1 … y_m end padding …      the labels; the model shifts them right itself
 
-With BPE-dropout (Provilkov et al., 2020; not in the paper) the text of every pair is segmented anew, differently in
-each epoch. The pieces of sentence n in epoch e depend on (seed, e, n) alone.
+With BPE-dropout (Provilkov et al., 2020; not in the paper) the text of every pair is cut again in each epoch. The
+pieces of sentence n in epoch e depend on (seed, e, n) alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,10 @@ from torch import Tensor
 
 from transduce.data.batching import Sentences
 from transduce.data.token_store import TokenStore
-from transduce.text.tokenizer import EOS, PAD, Tokenizer
+from transduce.errors import ConfigError
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.tokenizer import SamplingTokenizer, Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 Ids = Sequence[int] | NDArray[Any]
 """The token ids of one side of a pair."""
@@ -31,31 +34,33 @@ class Batch:
     source_BS: Tensor
     target_BT: Tensor
     sentences: Sentences
+    padding: int = OWN_SPECIAL_TOKENS.padding
+    """The id that fills rows up."""
 
     @property
     def source_tokens(self) -> int:
-        """Return the number of source tokens, EOS included, padding not."""
-        return int((self.source_BS != PAD).sum())
+        """Return the number of source tokens, end tokens included, padding not."""
+        return int((self.source_BS != self.padding).sum())
 
     @property
     def target_tokens(self) -> int:
         """Return the number of labels: what a sum of losses is divided by."""
-        return int((self.target_BT != PAD).sum())
+        return int((self.target_BT != self.padding).sum())
 
     def to(self, device: torch.device) -> "Batch":
         """Return the same batch on a device."""
-        return Batch(
-            self.source_BS.to(device, non_blocking=True),
-            self.target_BT.to(device, non_blocking=True),
-            self.sentences,
+        return replace(
+            self,
+            source_BS=self.source_BS.to(device, non_blocking=True),
+            target_BT=self.target_BT.to(device, non_blocking=True),
         )
 
 
 @dataclass(frozen=True)
 class Resegmentation:
-    """BPE-dropout for one epoch: how text is segmented anew."""
+    """BPE-dropout for one epoch: how text is cut again."""
 
-    tokenizer: Tokenizer
+    tokenizers: TokenizerPair
     dropout: float
     seed: int
     epoch: int
@@ -63,7 +68,23 @@ class Resegmentation:
     """A sample longer than this many ids is replaced by the usual segmentation, never cut off. [tokens]"""
 
 
-def collate(store: TokenStore, sentences: Sentences, *, resegmentation: Resegmentation | None = None) -> Batch:
+def require_sampling(tokenizer: Tokenizer) -> SamplingTokenizer:
+    """Return the tokenizer as one that can cut text at random; refuse one that cannot."""
+    if not isinstance(tokenizer, SamplingTokenizer):
+        raise ConfigError(
+            f"training.bpe_dropout cuts words at random, and a tokenizer of the kind {tokenizer.kind!r} cuts a text in "
+            "one way only. Set training.bpe_dropout = 0."
+        )
+    return tokenizer
+
+
+def collate(
+    store: TokenStore,
+    sentences: Sentences,
+    *,
+    padding: int = OWN_SPECIAL_TOKENS.padding,
+    resegmentation: Resegmentation | None = None,
+) -> Batch:
     """Return the batch of these sentences of the store, in this order."""
     sources: list[Ids] = []
     targets: list[Ids] = []
@@ -71,22 +92,26 @@ def collate(store: TokenStore, sentences: Sentences, *, resegmentation: Resegmen
         source: Ids = store.source(sentence)
         target: Ids = store.target(sentence)
         if resegmentation is not None:
-            source_text, target_text = store.text(sentence)
-            source = _resegmented(source_text, source, 2 * sentence, resegmentation)
-            target = _resegmented(target_text, target, 2 * sentence + 1, resegmentation)
+            source, target = _resegmented((source, target), store.text(sentence), sentence, resegmentation)
         sources.append(source)
         targets.append(target)
-    return Batch(pad_rows(sources), pad_rows(targets), sentences)
+    return Batch(pad_rows(sources, padding=padding), pad_rows(targets, padding=padding), sentences, padding)
 
 
-def pad_rows(rows: Sequence[Ids]) -> Tensor:
+def pad_rows(rows: Sequence[Ids], *, padding: int = OWN_SPECIAL_TOKENS.padding) -> Tensor:
     """Return rows of ids as one int64 tensor, padded at the end to the longest."""
-    padded = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
+    padded = np.full((len(rows), max(map(len, rows), default=0)), padding, dtype=np.int64)
     for place, row in enumerate(rows):
         padded[place, : len(row)] = row
     return torch.from_numpy(padded)
 
 
-def _resegmented(text: str, usual: Ids, number: int, how: Resegmentation) -> Ids:
-    sampled = [*how.tokenizer.sample(text, dropout=how.dropout, key=(how.seed, how.epoch, number)), EOS]
-    return sampled if len(sampled) <= max(how.max_length, len(usual)) else usual
+def _resegmented(usual: tuple[Ids, Ids], texts: tuple[str, str], sentence: int, how: Resegmentation) -> list[Ids]:
+    pair = how.tokenizers
+    sides = ((pair.source, pair.end_source), (pair.target, pair.end_target))
+    result: list[Ids] = []
+    for side, (tokenizer, end) in enumerate(sides):
+        key = (how.seed, how.epoch, 2 * sentence + side)
+        sampled = end(require_sampling(tokenizer).sample(texts[side], dropout=how.dropout, key=key))
+        result.append(sampled if len(sampled) <= max(how.max_length, len(usual[side])) else usual[side])
+    return result

@@ -2,9 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, field_validator
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
+from transduce.text.tokenizer import TokenizerKind
+
+_ADDED_KEYS = frozenset({"pieces", "vocabularies", "source_tokenizer", "source_end"})
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
 Column = PositiveInt | str
@@ -42,8 +46,24 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     """The target's column or key in TSV, CSV and JSONL, by name or by place from 1. Unless given: `target`, or the
     language's tag, or else the second column."""
 
+    pieces: TokenizerKind = "bpe"
+    """What a text is cut into: `bpe`, frequent parts of words, or `characters`, which make sentences longer than
+    `max_length` more often. (5.1)"""
+
+    vocabularies: Literal["shared", "separate"] = "shared"
+    """Whether source and target share one vocabulary, as in the paper, or each has its own, learned from its side
+    alone. (5.1)"""
+
     tokenizer: Path | None = None
-    """A tokenizer to use instead of learning one: a `tokenizer.model`, or a model directory that holds one."""
+    """A tokenizer to use instead of learning one: a `tokenizer.model`, or a model directory that holds one. It is that
+    of the targets if sources have their own."""
+
+    source_tokenizer: Path | None = None
+    """The tokenizer of the sources where they have their own, together with `tokenizer`: a file, or a model directory
+    with a `source_tokenizer.model`. With a shared vocabulary both must give a piece the same id."""
+
+    source_end: bool = True
+    """Whether a source ends in the end token. Some imported models were trained without."""
 
     max_length: PositiveInt = 256
     """The longest sentence to train on, its end mark included, on either side; the authors' code had the same limit.
@@ -80,6 +100,18 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     max_length_ratio: float = Field(default=4.0, gt=1)
     """How many times as long as the other a side may be, in tokens with the end mark, if `drop_length_ratio` is on."""
 
+    @model_validator(mode="after")
+    def tokenizers_go_together(self) -> Self:
+        """Refuse to give the tokenizer of one side and learn that of the other."""
+        if self.has_source_tokenizer and (self.tokenizer is None) != (self.source_tokenizer is None):
+            raise ValueError("Give both tokenizer and source_tokenizer, or neither: one would be learned alone.")
+        return self
+
+    @property
+    def has_source_tokenizer(self) -> bool:
+        """Whether sources have a tokenizer of their own."""
+        return self.vocabularies == "separate" or self.source_tokenizer is not None
+
     @field_validator("train", "valid", "test", mode="before")
     @classmethod
     def one_entry_needs_no_list(cls, value: object) -> object:
@@ -96,3 +128,11 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
                 "further parts after hyphens as in pt-BR."
             )
         return value
+
+    def stated(self) -> dict[str, Any]:
+        """Return the keys that decide what is prepared, as JSON values.
+
+        Keys of later versions are left out at their defaults, so that runs of earlier versions can go on.
+        """
+        keys, defaults = self.model_dump(mode="json"), DataConfig().model_dump(mode="json")
+        return {key: value for key, value in keys.items() if key not in _ADDED_KEYS or value != defaults[key]}

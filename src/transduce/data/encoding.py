@@ -14,8 +14,8 @@ from transduce.data.portions import in_portions
 from transduce.data.token_store import TokenStoreWriter, token_store_written
 from transduce.progress import Progress
 from transduce.text.normalization import normalize
-from transduce.text.placeholders import protect_pair
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.text.placeholders import ProtectedPair, protect_pair
+from transduce.text.tokenizer_pair import TokenizerPair
 
 Rows = NDArray[np.int64]
 """Indices of pairs in a `CorpusText`."""
@@ -31,31 +31,36 @@ class Share:
     is_held_out: bool = False
 
 
-def segmentable(source: str, target: str) -> tuple[str, str]:
-    """Return a pair as it is cut into pieces: normalised, and what stands on both sides to be copied as symbols."""
-    protected = protect_pair(source, target)
-    return normalize(protected.source), normalize(protected.target)
+def segmentable(pair: ProtectedPair) -> tuple[str, str]:
+    """Return a pair as it is cut into pieces: normalised, with symbols for what both sides have to copy."""
+    return normalize(pair.source), normalize(pair.target)
 
 
-def lines_to_learn_from(share: Share) -> Iterator[str]:
-    """Yield both sides of a share's pairs, ready to be segmented."""
+def lines_to_learn_from(share: Share, *, sides: Sequence[int] = (0, 1)) -> Iterator[str]:
+    """Yield the sides of a share's pairs, source 0 and target 1, ready to be segmented."""
     for row in share.rows:
-        yield from segmentable(*share.text.pair(int(row)))
+        both = segmentable(protect_pair(*share.text.pair(int(row))))
+        yield from (both[side] for side in sides)
 
 
-class Encoder:
-    """Builds token stores with one tokenizer."""
+class StoreBuilder:
+    """Builds token stores with the tokenizers of one model."""
 
-    def __init__(self, tokenizer: Tokenizer, config: DataConfig, *, progress: Progress) -> None:
-        self._tokenizer, self._config, self._progress = tokenizer, config, progress
+    def __init__(self, tokenizers: TokenizerPair, config: DataConfig, *, progress: Progress) -> None:
+        self._tokenizers, self._config, self._progress = tokenizers, config, progress
 
     def build(self, folder: Path, share: Share, *, keeps_originals: bool) -> None:
-        """Write the store of a share; what is dropped for its length is noted in the store."""
-        size = self._tokenizer.vocabulary_size
+        """Write the store of a share; pairs dropped for their length are noted in the store."""
         pairs = ((int(row), share.text.pair(int(row))) for row in share.rows)
+        store = token_store_written(
+            folder,
+            vocabulary_size=self._tokenizers.vocabulary_size,
+            source_vocabulary_size=self._tokenizers.source_vocabulary_size,
+            keeps_originals=keeps_originals,
+        )
         with (
             self._progress.stage(f"encoding {folder.name}", total=len(share.rows), unit="pairs") as stage,
-            token_store_written(folder, vocabulary_size=size, keeps_originals=keeps_originals) as writer,
+            store as writer,
         ):
             dropped = Dropped()
             for some in in_portions(pairs, lambda row_and_pair: sum(map(len, row_and_pair[1]))):
@@ -66,10 +71,9 @@ class Encoder:
     def _append(
         self, pairs: Sequence[tuple[int, tuple[str, str]]], share: Share, writer: TokenStoreWriter, dropped: Dropped
     ) -> None:
-        texts = [segmentable(*pair) for _, pair in pairs]
-        sources, targets = (
-            [[*ids, EOS] for ids in self._tokenizer.encode_all([text[side] for text in texts])] for side in range(2)
-        )
+        texts = [segmentable(self._tokenizers.protect_pair(*pair)) for _, pair in pairs]
+        sources = self._tokenizers.encode_sources([source for source, _ in texts])
+        targets = self._tokenizers.encode_targets([target for _, target in texts])
         kept = []
         for place, (row, (source, target)) in enumerate(pairs):
             lengths = len(sources[place]), len(targets[place])

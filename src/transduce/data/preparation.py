@@ -1,7 +1,8 @@
 """From files to token stores: read, clean, hold out, learn the tokenizer, encode.
 
-    folder/prepared.json        the settings, what was read, and the report: written last, it vouches for the rest
-    folder/tokenizer.model      learned from the training text, or brought along
+    folder/prepared.json        the settings, what was read, and the report: written last, when all else is whole
+    folder/tokenizer.model      learned from the training text, or given; with separate vocabularies also
+                                source_tokenizer.model
     folder/train, valid, test   token stores
     folder/dropped.tsv          what was dropped and why
     folder/text                 what was read; gone when all is done
@@ -23,12 +24,13 @@ from transduce.data.division import told
 from transduce.data.report import PreparationReport
 from transduce.data.reuse import missing_files, settings_of, unchanged
 from transduce.data.sentence_hashes import Hashes
-from transduce.data.stages import DROPPED, TEXT, TOKENIZER, PreparedRecord, Stages
+from transduce.data.stages import DROPPED, TEXT, PreparedRecord, Stages
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.files import locked
 from transduce.progress import Progress, Silent
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
+from transduce.text.tokenizer_pair import TokenizerPair
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Prepared:
     """A corpus ready to train on."""
 
     folder: Path
-    tokenizer: Tokenizer
+    tokenizers: TokenizerPair
     train: TokenStore
     valid: TokenStore | None
     test: TokenStore | None
@@ -50,6 +52,7 @@ class Prepared:
         """Return the same corpus from target to source."""
         return replace(
             self,
+            tokenizers=self.tokenizers.reversed(),
             train=self.train.reversed(),
             valid=self.valid and self.valid.reversed(),
             test=self.test and self.test.reversed(),
@@ -62,27 +65,36 @@ def prepare(
     folder: Path,
     *,
     vocabulary_size: int,
+    source_vocabulary_size: int | None = None,
     progress: Progress = Silent(),  # noqa: B008
 ) -> Prepared:
     """Return the token stores of a corpus, built at `folder` unless they stand there already."""
     if not config.train:
         raise ConfigError("data.train is empty. Name the training text: a.en,a.de, or one file of pairs such as x.tsv.")
     record = PreparedRecord.open(folder)
-    settings = settings_of(config, vocabulary_size=vocabulary_size, before=record.settings if record else None)
-    prepared = _reuse(folder, record, settings, progress=progress) if record else None
+    settings = settings_of(
+        config,
+        vocabulary_size=vocabulary_size,
+        source_vocabulary_size=source_vocabulary_size,
+        before=record.settings if record else None,
+    )
+    prepared = _reuse(folder, record, settings, config, progress=progress) if record else None
     if prepared is not None:
         return prepared
     with locked(folder / ".lock", purpose="preparing a corpus"):
-        Stages(config, folder, settings=settings, progress=progress).finish(vocabulary_size)
+        stages = Stages(config, folder, settings=settings, progress=progress)
+        stages.finish(vocabulary_size, source_vocabulary_size=source_vocabulary_size)
         shutil.rmtree(folder / TEXT, ignore_errors=True)
     record = PreparedRecord.open(folder)
     assert record is not None, "the last stage wrote the record"
-    prepared = _open(folder, record)
+    prepared = _open(folder, record, config)
     _tell(prepared, progress)
     return prepared
 
 
-def _reuse(folder: Path, record: PreparedRecord, settings: dict[str, Any], *, progress: Progress) -> Prepared | None:
+def _reuse(
+    folder: Path, record: PreparedRecord, settings: dict[str, Any], config: DataConfig, *, progress: Progress
+) -> Prepared | None:
     if record.settings != settings:
         return None
     corpora = unchanged(record.corpora)
@@ -91,7 +103,7 @@ def _reuse(folder: Path, record: PreparedRecord, settings: dict[str, Any], *, pr
     if corpora != record.corpora:
         record.model_copy(update={"corpora": corpora}).write(folder)
     try:
-        prepared = _open(folder, record)
+        prepared = _open(folder, record, config)
     except (DataError, ModelError, OSError) as fault:
         progress.warn(f"The prepared corpus is damaged and is built anew: {fault}")
         return None
@@ -100,11 +112,15 @@ def _reuse(folder: Path, record: PreparedRecord, settings: dict[str, Any], *, pr
     return prepared
 
 
-def _open(folder: Path, record: PreparedRecord) -> Prepared:
+def _open(folder: Path, record: PreparedRecord, config: DataConfig) -> Prepared:
     stores = {split: TokenStore.open(folder / split) for split in record.report.splits}
     return Prepared(
         folder=folder,
-        tokenizer=Tokenizer.from_bytes((folder / TOKENIZER).read_bytes(), name=str(folder / TOKENIZER)),
+        tokenizers=TokenizerPair.read(
+            folder / TOKENIZER,
+            source=folder / SOURCE_TOKENIZER if config.has_source_tokenizer else None,
+            source_end=config.source_end,
+        ),
         train=stores["train"],
         valid=stores.get("valid"),
         test=stores.get("test"),
@@ -130,4 +146,4 @@ def _tell(prepared: Prepared, progress: Progress) -> None:
                 f"{report.beyond_maximum:,} of {report.pairs:,} {split} pairs are longer than data.max_length."
             )
     shares = ", ".join(f"{share:.1%} at {tokens:,} tokens a step" for tokens, share in prepared.report.padding.items())
-    progress.note(f"vocabulary {prepared.report.vocabulary_size:,}; padding {shares}")
+    progress.note(f"vocabulary {prepared.report.vocabulary_in_words}; padding {shares}")

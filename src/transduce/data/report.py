@@ -106,10 +106,19 @@ class PreparationReport(BaseModel, frozen=True):
     corpora: dict[str, tuple[CorpusReport, ...]]
     splits: dict[str, SplitReport]
     vocabulary_size: int
+    source_vocabulary_size: int | None = None
+    """Set if the sources have a vocabulary of their own; `vocabulary_size` is then that of the targets."""
     tokenizer_sha256: str
+    """The fingerprint of the tokenizers."""
     tokenizer_was_learned: bool
     padding: dict[int, float]
     """Share of padding in the batches of an epoch, from 0 to 1, by tokens per step."""
+
+    @property
+    def vocabulary_in_words(self) -> str:
+        """The number of ids, of source and target if they differ."""
+        target = f"{self.vocabulary_size:,}"
+        return target if self.source_vocabulary_size is None else f"{self.source_vocabulary_size:,} and {target}"
 
     def dropped_rows(self) -> list[tuple[str, str, int]]:
         """Return a table of what was dropped: the split, the reason, how many pairs."""
@@ -119,8 +128,11 @@ class PreparationReport(BaseModel, frozen=True):
 
     def reversed(self) -> Self:
         """Return the report of the same corpus from target to source."""
+        sizes = (self.vocabulary_size, self.source_vocabulary_size)
         return self.model_copy(
             update={
+                "vocabulary_size": sizes[1] or sizes[0],
+                "source_vocabulary_size": None if sizes[1] is None else sizes[0],
                 "source_language": self.target_language,
                 "target_language": self.source_language,
                 "splits": {split: report.reversed() for split, report in self.splits.items()},

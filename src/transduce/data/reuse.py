@@ -7,13 +7,18 @@ time alone has changed. A corpus or tokenizer that is no longer there has not ch
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import ReadCorpus
 from transduce.data.formats import Fingerprint, paths_of
 from transduce.errors import ConfigError
 from transduce.files import sha256_of_file
+from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
+
+GivenTokenizer = Literal["tokenizer", "source_tokenizer"]
+GIVEN_TOKENIZERS: Mapping[GivenTokenizer, str] = {"tokenizer": TOKENIZER, "source_tokenizer": SOURCE_TOKENIZER}
+"""The keys of [data] that name tokenizers, and the name of each one's file in a model directory."""
 
 Corpora = dict[str, tuple[ReadCorpus, ...]]
 """What was read, by split."""
@@ -22,24 +27,36 @@ _FORMAT = 1
 """Raised whenever the same text and settings would give other stores."""
 
 
-def settings_of(config: DataConfig, *, vocabulary_size: int, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return everything but the text that decides what preparation gives, as plain values.
+def settings_of(
+    config: DataConfig,
+    *,
+    vocabulary_size: int,
+    source_vocabulary_size: int | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return everything but the text that decides the result of preparation, as plain values.
 
-    `before` is what this returned when the corpus was prepared: it still knows a tokenizer that is gone.
+    `before` is what this returned when the corpus was prepared: it still knows tokenizers whose files are gone.
     """
-    tokenizer = None
-    if config.tokenizer is not None:
-        tokenizer = tokenizer_sha256(config.tokenizer)
-        if tokenizer is None and before and is_of(before, config):
-            tokenizer = before["tokenizer_sha256"]
-        if tokenizer is None:
-            tokenizer_file(config.tokenizer)  # says what is missing
-    return {
+    hashes: dict[str, str | None] = dict.fromkeys(map(_hash_key, GIVEN_TOKENIZERS))
+    for key, path in given_tokenizers(config).items():
+        found = tokenizer_sha256(path, key=key)
+        if found is None and before and is_of(before, config):
+            found = before[_hash_key(key)]
+        if found is None:
+            tokenizer_file(path, key=key)  # raises the error that says what is missing
+        hashes[_hash_key(key)] = found
+    is_given = config.tokenizer is not None
+    sizes = {"vocabulary_size": vocabulary_size, "source_vocabulary_size": source_vocabulary_size or vocabulary_size}
+    settings = {
         "format": _FORMAT,
         "data": _compared(config),
-        "vocabulary_size": vocabulary_size if tokenizer is None else None,
-        "tokenizer_sha256": tokenizer,
+        **{key: None if is_given else size for key, size in sizes.items()},
+        **hashes,
     }
+    if config.has_source_tokenizer:
+        return settings
+    return {key: value for key, value in settings.items() if not key.startswith("source_")}  # as earlier versions did
 
 
 def is_of(settings: Mapping[str, Any], config: DataConfig) -> bool:
@@ -47,26 +64,40 @@ def is_of(settings: Mapping[str, Any], config: DataConfig) -> bool:
     return settings.get("data") == _compared(config) and "tokenizer_sha256" in settings
 
 
-def tokenizer_file(path: Path) -> Path:
-    """Return the tokenizer that `data.tokenizer` means: the file itself, or that of a model directory."""
-    file = path / "tokenizer.model" if path.is_dir() else path
+def given_tokenizers(config: DataConfig) -> dict[GivenTokenizer, Path]:
+    """Return the paths of the tokenizers that are given, by their key in [data]."""
+    paths: dict[GivenTokenizer, Path | None] = {
+        "tokenizer": config.tokenizer,
+        "source_tokenizer": config.source_tokenizer,
+    }
+    return {key: path for key, path in paths.items() if path is not None}
+
+
+def tokenizer_file(path: Path, *, key: GivenTokenizer = "tokenizer") -> Path:
+    """Return the file that `data.tokenizer` or `data.source_tokenizer` means: itself, or that of a model directory."""
+    name = GIVEN_TOKENIZERS[key]
+    file = path / name if path.is_dir() else path
     if not file.is_file():
-        raise ConfigError(
-            f"data.tokenizer = {path}: there is no such file. Name a tokenizer.model or a model directory."
-        )
+        raise ConfigError(f"data.{key} = {path}: there is no such file. Name a {name} or a model directory with one.")
     return file
 
 
-def tokenizer_sha256(path: Path) -> str | None:
-    """Return the hash of the tokenizer that `data.tokenizer` means, or nothing if it is not there."""
+def tokenizer_sha256(path: Path, *, key: GivenTokenizer = "tokenizer") -> str | None:
+    """Return the hash of the tokenizer that a key of [data] means, or None if it is not there."""
     try:
-        return sha256_of_file(tokenizer_file(path))
+        return sha256_of_file(tokenizer_file(path, key=key))
     except ConfigError:
         return None
 
 
+def _hash_key(key: str) -> str:
+    return f"{key}_sha256"
+
+
 def _compared(config: DataConfig) -> dict[str, Any]:
-    return config.model_dump(mode="json", exclude={"expected_pairs"})
+    stated = config.stated()
+    del stated["expected_pairs"]
+    return stated
 
 
 def unchanged(corpora: Corpora) -> Corpora | None:

@@ -2,14 +2,15 @@
 
     list(x) = special tokens ∪ common tokens ∪ x's own tokens ∪ the candidates of each token of x
 
-The candidates of a source token are those that it most probably becomes, t(target | source) of IBM model 1 (Brown et
-al. 1993), learned from the training pairs: the expectation of how often each source token of a pair accounts for each
-target token of it, normalised for each source token, three times over. A source has an empty word beside its own, for
-targets that go with no word of it. x's own tokens are there for names and numbers, which are copied; the common ones,
-the most frequent of all targets, are in every list and so are nobody's candidates.
+The candidates of a source token are the target tokens that it most probably becomes, by t(target | source) of IBM
+model 1 (Brown et al. 1993). Each of three rounds computes how often each source token of a training pair is expected to
+account for each of its target tokens, and normalises by source token. Each source also has an empty word, which
+accounts for targets without a source word. x's own tokens allow names and numbers to be copied; they are left out if
+source and target have separate vocabularies. The common tokens are the most frequent targets; they are in every list,
+so they are candidates of no token.
 
-A list depends on its sentence alone, so neighbours in a batch change nothing. It is learned from as many pairs as show
-each source token often enough, so what it takes grows with the vocabulary more than with the corpus.
+A list depends on its sentence alone, so it does not depend on the batch. The lists are learned from enough pairs to see
+each source token often, so the cost grows with the vocabulary more than with the corpus.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.data.token_store import TokenStore
-from transduce.text.tokenizer import EOS, PAD
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
-EMPTY_WORD = PAD  # no sentence holds padding, so its number is free
 ROUNDS = 3
 SEEN_ENOUGH = 100  # pairs with a source token in them, after which others are looked for
 LONGEST = 100  # tokens: of longer sentences there is little to learn about words, and they take the square of it
@@ -33,36 +33,55 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Shortlist:
-    """What was learned of a corpus: the common targets, and each source token's candidates (padded with PAD)."""
+    """What was learned of a corpus: the common targets, and the candidates of each source token, padded."""
 
     common_C: NDArray[np.int32]
     candidates_VK: NDArray[np.int32]
+    special: SpecialTokens
+    """Those of the targets."""
+    copies_sources: bool
+    """Whether a list holds the source's own tokens: only one vocabulary for both sides has the same ids."""
 
     def tokens(self, source: Sequence[int], *, also: Sequence[int] = ()) -> list[int]:
-        """Return the list of a source sentence in ascending order, all tokens of `also` among them."""
+        """Return the list of a source sentence with the tokens of `also`: special tokens, then the others ascending."""
         own = np.unique(np.asarray(source, dtype=np.int64))
-        parts = (np.arange(EOS + 1), self.common_C, own, self.candidates_VK[own].ravel(), np.asarray(also, np.int64))
-        tokens: list[int] = np.unique(np.concatenate(parts)).tolist()
-        return tokens
+        copied = own if self.copies_sources else own[:0]
+        parts = (self.common_C, copied, self.candidates_VK[own].ravel(), np.asarray(also, np.int64))
+        others = np.setdiff1d(np.concatenate(parts), self.special.ids)  # ascending
+        return [*self.special.ids, *others.tolist()]
 
 
-def learn_shortlist(store: TokenStore, *, size: int) -> Shortlist:
-    """Return the `size` most common targets, and at most as many candidates of each source token."""
-    blocks = [_Block.of(store, pairs) for pairs in _in_parts(_telling_pairs(store))]
-    common_C = _most_common(blocks, store.vocabulary_size, size=size)
+def learn_shortlist(
+    store: TokenStore,
+    *,
+    size: int,
+    special: SpecialTokens = OWN_SPECIAL_TOKENS,
+    has_one_vocabulary: bool = True,
+    source_end: bool = True,
+) -> Shortlist:
+    """Return the `size` most common targets, and at most as many candidates of each source token.
+
+    `source_end` says whether sources end in the end token, `has_one_vocabulary` whether both sides have the same ids.
+    """
+    corpus, vocabulary_size = _Corpus(store, special.padding, source_end), store.vocabulary_size
+    blocks = [corpus.block(pairs) for pairs in _in_parts(corpus.telling_pairs())]
+    common_C = _most_common(blocks, vocabulary_size, size=size, special=special)
     keys = np.zeros(0, dtype=np.int64)
     for block in blocks:
-        keys = np.union1d(keys, block.keys(store.vocabulary_size))
+        keys = np.union1d(keys, block.keys(vocabulary_size))
     probabilities = np.ones(len(keys))
     for _ in range(ROUNDS):
-        probabilities = _accounted(blocks, keys, probabilities, store.vocabulary_size)
-    sources, targets = np.divmod(keys, store.vocabulary_size)
-    is_wanted = (probabilities >= SHARE) & (sources != EMPTY_WORD) & ~np.isin(targets, [*common_C, *range(EOS + 1)])
+        probabilities = _accounted(blocks, keys, probabilities, vocabulary_size)
+    sources, targets = np.divmod(keys, vocabulary_size)
+    is_wanted = (probabilities >= SHARE) & (sources != special.padding)
+    is_wanted &= ~np.isin(targets, [*common_C, *special.ids])
+    candidates_VK = np.full((store.source_vocabulary_size, size), special.padding, dtype=np.int32)
+    _fill_best(candidates_VK, sources[is_wanted], targets[is_wanted], probabilities[is_wanted])
     return Shortlist(
         common_C=np.sort(common_C).astype(np.int32),
-        candidates_VK=_best_of_each(
-            sources[is_wanted], targets[is_wanted], probabilities[is_wanted], store.vocabulary_size, size=size
-        ),
+        candidates_VK=candidates_VK,
+        special=special,
+        copies_sources=has_one_vocabulary,
     )
 
 
@@ -74,12 +93,6 @@ class _Block:
     source_lengths: Ids
     targets: Ids
     target_lengths: Ids
-
-    @classmethod
-    def of(cls, store: TokenStore, pairs: Sequence[int]) -> "_Block":
-        sources = [np.append(EMPTY_WORD, store.source(pair)[:-1]) for pair in pairs]
-        targets = [store.target(pair)[:-1] for pair in pairs]
-        return cls(*_end_to_end(sources), *_end_to_end(targets))
 
     def keys(self, vocabulary_size: int) -> Ids:
         """Return source * V + target of every two tokens of a pair, all those of one target token side by side."""
@@ -99,7 +112,7 @@ class _Block:
 def _accounted(
     blocks: Iterable[_Block], keys: Ids, probabilities: NDArray[np.float64], vocabulary_size: int
 ) -> NDArray[np.float64]:
-    """Return t(target | source) anew: one round of expectation and maximisation."""
+    """Return t(target | source) after one more round of expectation and maximisation."""
     expected = np.zeros(len(keys))
     for block in blocks:
         places, widths = np.searchsorted(keys, block.keys(vocabulary_size)), block.widths()
@@ -109,19 +122,38 @@ def _accounted(
         totals = np.add.reduceat(shares, np.cumsum(widths) - widths)
         np.divide(shares, np.repeat(totals, widths), out=shares)
         expected += np.bincount(places, weights=shares, minlength=len(keys))
-    of_sources = np.bincount(keys // vocabulary_size, weights=expected, minlength=vocabulary_size)
-    anew: NDArray[np.float64] = expected / np.maximum(of_sources, 1e-300)[keys // vocabulary_size]
-    return anew
+    of_sources = np.bincount(keys // vocabulary_size, weights=expected)
+    updated: NDArray[np.float64] = expected / np.maximum(of_sources, 1e-300)[keys // vocabulary_size]
+    return updated
 
 
-def _telling_pairs(store: TokenStore) -> Iterator[int]:
-    """Yield the pairs, in their order, that hold a source token of which not enough was seen before."""
-    seen = np.zeros(store.vocabulary_size, dtype=np.int64)
-    for pair in np.flatnonzero((store.source_lengths <= LONGEST) & (store.target_lengths <= LONGEST)).tolist():
-        tokens = store.source(pair)[:-1]
-        if len(tokens) and int(seen[tokens].min()) < SEEN_ENOUGH:
-            seen[np.unique(tokens)] += 1
-            yield pair
+@dataclass(frozen=True)
+class _Corpus:
+    """The pairs of a store without their end tokens."""
+
+    store: TokenStore
+    empty_word: int
+    """The id of padding, which is in no sentence."""
+    source_end: bool
+
+    def source(self, pair: int) -> NDArray[np.unsignedinteger]:
+        source = self.store.source(pair)
+        return source[:-1] if self.source_end else source
+
+    def block(self, pairs: Sequence[int]) -> _Block:
+        """Return some pairs, each source with the empty word in front."""
+        sources = [np.append(self.empty_word, self.source(pair)) for pair in pairs]
+        targets = [self.store.target(pair)[:-1] for pair in pairs]
+        return _Block(*_end_to_end(sources), *_end_to_end(targets))
+
+    def telling_pairs(self) -> Iterator[int]:
+        """Yield the pairs, in their order, with a source token that the pairs before have not shown often enough."""
+        store, seen = self.store, np.zeros(self.store.source_vocabulary_size, dtype=np.int64)
+        for pair in np.flatnonzero((store.source_lengths <= LONGEST) & (store.target_lengths <= LONGEST)).tolist():
+            tokens = self.source(pair)
+            if len(tokens) and int(seen[tokens].min()) < SEEN_ENOUGH:
+                seen[np.unique(tokens)] += 1
+                yield pair
 
 
 def _in_parts(pairs: Iterator[int]) -> Iterator[list[int]]:
@@ -140,24 +172,22 @@ def _end_to_end(rows: Sequence[NDArray[np.integer]]) -> tuple[Ids, Ids]:
     return np.concatenate(rows).astype(np.int64), lengths
 
 
-def _most_common(blocks: Iterable[_Block], vocabulary_size: int, *, size: int) -> Ids:
+def _most_common(blocks: Iterable[_Block], vocabulary_size: int, *, size: int, special: SpecialTokens) -> Ids:
     counts = np.zeros(vocabulary_size, dtype=np.int64)
     for block in blocks:
         counts += np.bincount(block.targets, minlength=vocabulary_size)
-    counts[: EOS + 1] = 0
+    counts[list(special.ids)] = 0
     best: Ids = np.argsort(-counts, kind="stable")[:size]
     return best[counts[best] > 0]
 
 
-def _best_of_each(
-    sources: Ids, targets: Ids, probabilities: NDArray[np.float64], vocabulary_size: int, *, size: int
-) -> NDArray[np.int32]:
-    """Return the most probable targets of each source, at most `size`, equals by the lower token."""
+def _fill_best(
+    candidates_VK: NDArray[np.int32], sources: Ids, targets: Ids, probabilities: NDArray[np.float64]
+) -> None:
+    """Write the most probable targets of each source into its row; of equals the lower token comes first."""
     order = np.lexsort((targets, -probabilities, sources))
     sources, targets = sources[order], targets[order]
-    counts = np.bincount(sources, minlength=vocabulary_size)
+    counts = np.bincount(sources, minlength=len(candidates_VK))
     ranks = np.arange(len(sources)) - np.repeat(np.cumsum(counts) - counts, counts)
-    candidates_VK = np.full((vocabulary_size, size), PAD, dtype=np.int32)
-    is_kept = ranks < size
+    is_kept = ranks < candidates_VK.shape[1]
     candidates_VK[sources[is_kept], ranks[is_kept]] = targets[is_kept]
-    return candidates_VK

@@ -1,7 +1,7 @@
 """The stages of preparation, each skipped if its result is there: read, divide, learn the tokenizer, encode, record."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,22 @@ from transduce.data.cleaning import Dropped, dropped_list
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText, corpora_of, read_corpora
 from transduce.data.division import divide, refuse_empty, refuse_unexpected, repetitions, told, unrepeated
-from transduce.data.encoding import Encoder, Share, lines_to_learn_from
+from transduce.data.encoding import Share, StoreBuilder, lines_to_learn_from
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
-from transduce.data.reuse import tokenizer_file, unchanged
+from transduce.data.reuse import GIVEN_TOKENIZERS, GivenTokenizer, given_tokenizers, tokenizer_file, unchanged
 from transduce.data.token_store import TokenStore
-from transduce.errors import DataError
+from transduce.errors import ConfigError, DataError
 from transduce.files import fsync_directory, sweep, write_atomically
 from transduce.progress import Progress
 from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER, learn_tokenizer, read_tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
-RECORD, TOKENIZER, TEXT, DROPPED = "prepared.json", "tokenizer.model", "text", "dropped.tsv"
+RECORD, TEXT, DROPPED = "prepared.json", "text", "dropped.tsv"
 
 
 class PreparedRecord(BaseModel, frozen=True):
-    """What `prepared.json` holds: written last, it vouches for everything beside it."""
+    """What `prepared.json` holds. It is written last, so everything else is whole if it is there."""
 
     settings: dict[str, Any]
     corpora: dict[str, tuple[ReadCorpus, ...]]
@@ -50,8 +52,8 @@ class Stages:
     def __init__(self, config: DataConfig, folder: Path, *, settings: dict[str, Any], progress: Progress) -> None:
         self._config, self._folder, self._settings, self._progress = config, folder, settings, progress
 
-    def finish(self, vocabulary_size: int) -> None:
-        """Run every stage whose result is missing."""
+    def finish(self, vocabulary_size: int, *, source_vocabulary_size: int | None = None) -> None:
+        """Run every stage whose result is missing; the source has a vocabulary size if it has its own vocabulary."""
         sweep(self._folder)
         if PreparedRecord.open(self._folder) is not None:  # finished before, but with other text or since damaged
             shutil.rmtree(self._folder / TEXT, ignore_errors=True)
@@ -61,55 +63,79 @@ class Stages:
         refuse_unexpected(read, self._config.expected_pairs)
         rows = unrepeated(texts["train"], self._config)
         shares = divide(texts, rows, self._config)
-        tokenizer = self._tokenizer(shares["train"], vocabulary_size)
-        stores = self._encode(shares, tokenizer)
+        sizes = {TOKENIZER: vocabulary_size, SOURCE_TOKENIZER: source_vocabulary_size or vocabulary_size}
+        tokenizers = self._tokenizers(shares["train"], sizes)
+        stores = self._encode(shares, tokenizers)
         dropped = {split: Dropped.from_json(read.dropped[split]) for split in SPLITS}
         dropped["train"].update(repetitions(texts["train"], rows))
         for split, store in stores.items():
             dropped[split].update(Dropped.from_json(store.notes["dropped"]))
-        self._record(read, shares, stores, dropped, tokenizer)
+        self._record(read, shares, stores, dropped, tokenizers)
 
     def _read(self) -> ReadText:
         read = ReadText.open(self._folder / TEXT)
         if read is not None and read.settings == self._settings and unchanged(read.corpora) is not None:
             return read
         self._require_what_is_read()
-        # What was built from other text or settings goes first, the record that vouches for it before all else: from
-        # then on, whatever stands in the folder belongs to the text that stands beside it.
-        for name in (RECORD, DROPPED, TOKENIZER):
+        # Delete what was built from other text or settings, the record first: from then on, everything in the folder
+        # belongs to the text that is in it.
+        for name in (RECORD, DROPPED, TOKENIZER, SOURCE_TOKENIZER):
             (self._folder / name).unlink(missing_ok=True)
         for name in (*SPLITS, TEXT):
             shutil.rmtree(self._folder / name, ignore_errors=True)
-        fsync_directory(self._folder)  # no power cut may bring an old tokenizer back beside new text
+        fsync_directory(self._folder)  # so that no power cut brings an old tokenizer back to new text
         return read_corpora(self._folder / TEXT, self._config, settings=self._settings, progress=self._progress)
 
     def _require_what_is_read(self) -> None:
-        """Refuse to begin anew without all that this needs: what was prepared before may be its only copy."""
+        """Refuse to prepare again if a file is missing: what was prepared before may be its only copy."""
         for file in (file for split in SPLITS for corpus in corpora_of(self._config, split) for file in corpus.files):
             file.require()
-        if self._config.tokenizer is not None:
-            tokenizer_file(self._config.tokenizer)
+        for key, path in given_tokenizers(self._config).items():
+            tokenizer_file(path, key=key)
 
-    def _tokenizer(self, train: Share, vocabulary_size: int) -> Tokenizer:
-        place = self._folder / TOKENIZER
+    def _tokenizers(self, train: Share, sizes: Mapping[str, int]) -> TokenizerPair:
+        source_end = self._config.source_end
+        if not self._config.has_source_tokenizer:
+            tokenizer = self._tokenizer("tokenizer", lines_to_learn_from(train), size=sizes[TOKENIZER])
+            return TokenizerPair.shared(tokenizer, source_end=source_end)
+        sources, targets = (lines_to_learn_from(train, sides=[side]) for side in range(2))
+        pair = TokenizerPair(
+            self._tokenizer("source_tokenizer", sources, size=sizes[SOURCE_TOKENIZER]),
+            self._tokenizer("tokenizer", targets, size=sizes[TOKENIZER]),
+            source_end,
+        )
+        if self._config.vocabularies == "shared" and not pair.has_one_vocabulary:
+            raise ConfigError(
+                "data.tokenizer and data.source_tokenizer do not give the same pieces the same ids. "
+                'Set data.vocabularies = "separate".'
+            )
+        return pair
+
+    def _tokenizer(self, key: GivenTokenizer, lines: Iterable[str], *, size: int) -> Tokenizer:
+        """Return the tokenizer of this key: from an earlier start, from the path given, or learned from `lines`."""
+        place = self._folder / GIVEN_TOKENIZERS[key]
         if place.exists():
-            return Tokenizer.from_bytes(place.read_bytes(), name=str(place))
-        if self._config.tokenizer is not None:
-            file = tokenizer_file(self._config.tokenizer)
-            tokenizer = Tokenizer.from_bytes(file.read_bytes(), name=str(file))
+            return read_tokenizer(place)
+        path = given_tokenizers(self._config).get(key)
+        if path is None:
+            tokenizer = learn_tokenizer(self._config.pieces, lines, vocabulary_size=size, progress=self._progress)
         else:
-            lines = lines_to_learn_from(train)
-            tokenizer = Tokenizer.learn(lines, vocabulary_size=vocabulary_size, progress=self._progress)
+            tokenizer = read_tokenizer(tokenizer_file(path, key=key))
+            if tokenizer.kind != self._config.pieces:
+                raise ConfigError(
+                    f"data.{key} = {path} is of the kind {tokenizer.kind!r}, and data.pieces says "
+                    f'{self._config.pieces!r}. Set data.pieces = "{tokenizer.kind}".'
+                )
         write_atomically(place, tokenizer.to_bytes())
         return tokenizer
 
-    def _encode(self, shares: Mapping[str, Share], tokenizer: Tokenizer) -> dict[str, TokenStore]:
-        encoder = Encoder(tokenizer, self._config, progress=self._progress)
+    def _encode(self, shares: Mapping[str, Share], tokenizers: TokenizerPair) -> dict[str, TokenStore]:
+        builder = StoreBuilder(tokenizers, self._config, progress=self._progress)
         stores = {}
         for split, share in shares.items():
             folder = self._folder / split
             if not folder.exists():
-                encoder.build(folder, share, keeps_originals=split != "train")
+                builder.build(folder, share, keeps_originals=split != "train")
             stores[split] = TokenStore.open(folder)
             if len(stores[split]) == 0:
                 counts = Dropped.from_json(stores[split].notes["dropped"]).counts
@@ -125,7 +151,7 @@ class Stages:
         shares: Mapping[str, Share],
         stores: Mapping[str, TokenStore],
         dropped: Mapping[str, Dropped],
-        tokenizer: Tokenizer,
+        tokenizers: TokenizerPair,
     ) -> None:
         training = np.unique(stores["train"].source_hashes)
         report = PreparationReport(
@@ -142,8 +168,9 @@ class Stages:
                 )
                 for split, store in stores.items()
             },
-            vocabulary_size=tokenizer.vocabulary_size,
-            tokenizer_sha256=tokenizer.fingerprint,
+            vocabulary_size=tokenizers.vocabulary_size,
+            source_vocabulary_size=tokenizers.source_vocabulary_size,
+            tokenizer_sha256=tokenizers.fingerprint,
             tokenizer_was_learned=self._config.tokenizer is None,
             padding=padding_of(stores["train"]),
         )

@@ -1,9 +1,9 @@
-"""Token ids of a corpus in memory-mapped files: larger than RAM is fine.
+"""Token ids of a corpus in memory-mapped files, so a corpus may be larger than RAM.
 
-A store is a folder that appears whole or not at all. It holds the ids of both sides of every pair, each ending in
-EOS, as 16-bit numbers where the vocabulary allows; and the text they were made from, normalised and with placeholders
-already taken out, because BPE-dropout segments it anew in every epoch. Stores for validation and test also keep the
-pair as it stood in the file: scores are counted against that.
+A store is a folder that appears whole or not at all. It holds the ids of both sides of every pair, end tokens included,
+as 16-bit numbers where the vocabulary allows. It also holds the text that they were made from, normalised and with
+placeholders replaced, because BPE-dropout cuts it again in every epoch. Stores for validation and test also keep each
+pair as its file has it: scores are computed against that.
 """
 
 import copy
@@ -29,10 +29,17 @@ _HASHES = "source.hashes"
 class TokenStoreWriter:
     """Appends pairs to a store under construction."""
 
-    def __init__(self, folder: Path, stack: ExitStack, *, vocabulary_size: int, keeps_originals: bool) -> None:
-        ids = _id_type(vocabulary_size)
-        self._source = stack.enter_context(RaggedWriter(folder, "source", ids))
-        self._target = stack.enter_context(RaggedWriter(folder, "target", ids))
+    def __init__(
+        self,
+        folder: Path,
+        stack: ExitStack,
+        *,
+        vocabulary_size: int,
+        source_vocabulary_size: int,
+        keeps_originals: bool,
+    ) -> None:
+        self._source = stack.enter_context(RaggedWriter(folder, "source", _id_type(source_vocabulary_size)))
+        self._target = stack.enter_context(RaggedWriter(folder, "target", _id_type(vocabulary_size)))
         self._text = stack.enter_context(RaggedWriter(folder, "text"))
         self._originals = stack.enter_context(RaggedWriter(folder, "originals")) if keeps_originals else None
         self._hashes = stack.enter_context((folder / _HASHES).open("wb"))
@@ -49,9 +56,9 @@ class TokenStoreWriter:
         originals: Sequence[tuple[str, str]] = (),
         source_hashes: Hashes | None = None,
     ) -> None:
-        """Add pairs: ids of each side, EOS included, and the normalised, protected text they were made from.
+        """Add pairs: ids of each side, end tokens included, and the normalised, protected text they were made from.
 
-        Hashes are those of the sources before anything was taken out; unless given, of the text.
+        Hashes are those of the sources before placeholders were replaced; unless given, of the text.
         """
         hashes = sentence_hashes(source for source, _ in texts) if source_hashes is None else source_hashes
         self._hashes.write(hashes.astype("<u8").tobytes())
@@ -66,14 +73,25 @@ class TokenStoreWriter:
 
 @contextmanager
 def token_store_written(
-    folder: Path, *, vocabulary_size: int, keeps_originals: bool = False
+    folder: Path, *, vocabulary_size: int, source_vocabulary_size: int | None = None, keeps_originals: bool = False
 ) -> Iterator[TokenStoreWriter]:
-    """Yield a writer; when the block ends well the store takes its place at `folder`, else nothing is left."""
+    """Yield a writer; when the block ends well the store takes its place at `folder`, else nothing is left.
+
+    `source_vocabulary_size` is given where source and target have separate vocabularies.
+    """
+    own = {} if source_vocabulary_size is None else {"source_vocabulary_size": source_vocabulary_size}
     with directory_written_atomically(folder) as beside:
         with ExitStack() as stack:
-            writer = TokenStoreWriter(beside, stack, vocabulary_size=vocabulary_size, keeps_originals=keeps_originals)
+            writer = TokenStoreWriter(
+                beside,
+                stack,
+                vocabulary_size=vocabulary_size,
+                source_vocabulary_size=source_vocabulary_size or vocabulary_size,
+                keeps_originals=keeps_originals,
+            )
             yield writer
         description = {
+            **own,
             "format": _FORMAT,
             "pairs": writer.pairs,
             "vocabulary_size": vocabulary_size,
@@ -87,9 +105,9 @@ class TokenStore:
     """The pairs of one split, numbered from 0."""
 
     source_lengths: NDArray[np.int64]
-    """The number of ids of every source, EOS included."""
+    """The number of ids of every source, the end token included."""
     target_lengths: NDArray[np.int64]
-    """The number of ids of every target, EOS included."""
+    """The number of ids of every target, the end token included."""
 
     def __init__(self, folder: Path) -> None:
         """Open the store at `folder`; DataError when it is missing, cut off or of another version."""
@@ -99,8 +117,9 @@ class TokenStore:
             if description["format"] != _FORMAT:
                 raise ValueError(f"format {description['format']}")
             self.vocabulary_size = int(description["vocabulary_size"])
-            ids = _id_type(self.vocabulary_size)
-            self._source, self._target = Ragged(folder, "source", ids), Ragged(folder, "target", ids)
+            self.source_vocabulary_size = int(description.get("source_vocabulary_size", self.vocabulary_size))
+            self._source = Ragged(folder, "source", _id_type(self.source_vocabulary_size))
+            self._target = Ragged(folder, "target", _id_type(self.vocabulary_size))
             self._text = Ragged(folder, "text")
             self._originals = Ragged(folder, "originals") if description["keeps_originals"] else None
             self.source_hashes: Hashes = map_array(folder / _HASHES, np.dtype("<u8"))
@@ -110,7 +129,7 @@ class TokenStore:
         except (OSError, ValueError, TypeError, KeyError) as fault:
             raise DataError(
                 f"{folder} is no token store that this version can read ({fault}). Delete it and start again: "
-                "it is built anew from the corpus."
+                "it is built again from the corpus."
             ) from fault
         self._check_rows(pairs)
         self.source_lengths = self._source.lengths()
@@ -125,27 +144,28 @@ class TokenStore:
         return len(self._source)
 
     def source(self, sentence: int) -> NDArray[np.unsignedinteger]:
-        """Return the ids of a source, EOS at the end."""
+        """Return the ids of a source, with its end token if sources have one."""
         return self._source[sentence]
 
     def target(self, sentence: int) -> NDArray[np.unsignedinteger]:
-        """Return the ids of a target, EOS at the end."""
+        """Return the ids of a target with its end token."""
         return self._target[sentence]
 
     def text(self, sentence: int) -> tuple[str, str]:
-        """Return a pair as it was segmented: normalised, its placeholders taken out."""
+        """Return a pair as it was segmented: normalised, its placeholders replaced."""
         source, target = self._sides
         return self._text.text(2 * sentence + source), self._text.text(2 * sentence + target)
 
     def original(self, sentence: int) -> tuple[str, str]:
-        """Return a pair as it stood in its file. Validation and test stores keep it, training stores do not."""
+        """Return a pair as its file has it. Validation and test stores keep it, training stores do not."""
         assert self._originals is not None, f"{self.folder} keeps no originals"
         source, target = self._sides
         return self._originals.text(2 * sentence + source), self._originals.text(2 * sentence + target)
 
     def reversed(self) -> "TokenStore":
-        """Return the same pairs from target to source; what is hashed are then the targets, as they are segmented."""
+        """Return the same pairs from target to source; the hashes are then those of the segmented targets."""
         other = copy.copy(self)
+        other.vocabulary_size, other.source_vocabulary_size = self.source_vocabulary_size, self.vocabulary_size
         other._source, other._target = self._target, self._source
         other.source_lengths, other.target_lengths = self.target_lengths, self.source_lengths
         other._sides = (self._sides[1], self._sides[0])

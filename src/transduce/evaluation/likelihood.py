@@ -13,21 +13,20 @@ from transduce.errors import DataError
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import Network
 from transduce.progress import Progress, Silent
-from transduce.text.placeholders import protect_pair
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 Pair = tuple[Sequence[int], Sequence[int]]
-"""Token ids of source and target, each with its end mark."""
+"""Token ids of source and target with their end tokens."""
 
 TOKENS_AT_ONCE = 4096
 
 
-def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
-    """Return the token ids of pairs of text as training and search see them: what is to be copied as symbols."""
-    protected = [protect_pair(source, target) for source, target in pairs]
-    sources = tokenizer.encode_all([pair.source for pair in protected])
-    targets = tokenizer.encode_all([pair.target for pair in protected])
-    return [([*source, EOS], [*target, EOS]) for source, target in zip(sources, targets, strict=True)]
+def encode_pairs(tokenizers: TokenizerPair, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """Return the token ids of pairs of text as training and search see them, with symbols for shared placeholders."""
+    protected = [tokenizers.protect_pair(source, target) for source, target in pairs]
+    sources = tokenizers.encode_sources([pair.source for pair in protected])
+    targets = tokenizers.encode_targets([pair.target for pair in protected])
+    return list(zip(sources, targets, strict=True))
 
 
 @torch.inference_mode()
@@ -38,14 +37,14 @@ def log_probabilities_of_pairs(
     tokens_at_once: int = TOKENS_AT_ONCE,
     progress: Progress = Silent(),  # noqa: B008 - it has no state
 ) -> list[list[float]]:
-    """Return, for each pair, log p of each target token after those before it, the end mark included."""
+    """Return, for each pair, log p of each target token after those before it, the end token included."""
     _require_positions_for(model, pairs)
-    device = model.output.matrix_VD.device
+    device, padding = model.output.matrix_VD.device, model.tokens.padding
     found: list[list[float]] = [[] for _ in pairs]
     with progress.stage("likelihood", total=len(pairs), unit="pairs") as stage:
         for places in _batches(pairs, tokens_at_once=tokens_at_once):
-            source_BS = pad_rows([pairs[place][0] for place in places]).to(device)
-            target_BT = pad_rows([pairs[place][1] for place in places]).to(device)
+            source_BS = pad_rows([pairs[place][0] for place in places], padding=padding).to(device)
+            target_BT = pad_rows([pairs[place][1] for place in places], padding=padding).to(device)
             hidden_BTD = model(source_BS, target_BT)
             log_p_BT = token_log_probabilities(hidden_BTD, model.output, target_BT)
             for place, row in zip(places, log_p_BT.tolist(), strict=True):

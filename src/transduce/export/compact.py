@@ -31,7 +31,7 @@ def export_compact(model: ModelDirectory, folder: Path, *, weights: Storage, wor
         folder,
         model.description.model_copy(update={"weights": weights}),
         model.parameters,
-        tokenizer=model.tokenizer,
+        tokenizers=model.tokenizers,
         card=f"{text.rstrip()}\n\n## Storage\n\nThe matrices are stored as {_MEANINGS[weights]}.\n",
         training_hashes=model.training_hashes(),
         shortlist=model.shortlist(),

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import sentencepiece
 import torch
 from torch import Tensor
 
 from transduce.errors import ModelError
+from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
 from transduce.model.config import ModelConfig
 from transduce.model.layers import LAYER_NORM_EPSILON
@@ -26,7 +26,6 @@ from transduce.model.positional_encoding import concatenated_positions, sinusoid
 from transduce.model.transformer import Transformer
 from transduce.model_directory import ModelDirectory
 from transduce.networks.log_probabilities import token_log_probabilities
-from transduce.text.tokenizer import BOS, EOS, UNK
 
 LONGEST = 1024
 """Rows of the position tables, unless positions are learned; a sentence that is longer is refused there."""
@@ -47,24 +46,25 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights 
     if not isinstance(config, ModelConfig):
         raise ModelError(f"CTranslate2 has no place for a network of kind {config.kind!r}. Export another model.")
     _require_expressible(config)
+    content = sentencepiece_model(model, program="CTranslate2")
     library = _library()
     specification = _specification(library, config)
     network = model.network()
     assert isinstance(network, Transformer)
     _fill(specification, network)
-    pieces = _pieces(model)
+    pieces, special = piece_names(content), model.tokenizers.special
     specification.register_source_vocabulary(pieces)
     specification.register_target_vocabulary(pieces)
     settings = specification.config
-    settings.bos_token = settings.decoder_start_token = pieces[BOS]
-    settings.eos_token, settings.unk_token = pieces[EOS], pieces[UNK]
+    settings.bos_token = settings.decoder_start_token = pieces[special.start]
+    settings.eos_token, settings.unk_token = pieces[special.end], pieces[special.unknown]
     settings.add_source_eos = True
     settings.layer_norm_epsilon = LAYER_NORM_EPSILON
     specification.validate()
     specification.optimize(quantization=weights)
     with directory_written_atomically(folder) as beside:
         specification.save(str(beside))
-        (beside / "sentencepiece.model").write_bytes(model.tokenizer.to_bytes())
+        (beside / "sentencepiece.model").write_bytes(content)
         (beside / "README.md").write_text(_card(model, weights), encoding="utf-8")
         return _verify(library, beside, network, pieces, weights=weights)
 
@@ -157,15 +157,10 @@ def _array(tensor: Tensor) -> "np.ndarray[Any, Any]":
     return tensor.detach().float().clone(memory_format=torch.contiguous_format).numpy()
 
 
-def _pieces(model: ModelDirectory) -> list[str]:
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model.tokenizer.to_bytes())
-    return [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
-
-
 @torch.no_grad()
 def _verify(library: Any, folder: Path, network: Transformer, pieces: Sequence[str], *, weights: Weights) -> float:  # noqa: ANN401
     """Return the largest difference in the log-probability of a token, or refuse what was written."""
-    pairs = _made_up_pairs(network.config)
+    pairs = _made_up_pairs(network)
     theirs = log_probabilities_there(library.Translator(str(folder), compute_type=weights), pairs, pieces)
     differences: list[float] = []
     for (source, target), found in zip(pairs, theirs, strict=True):
@@ -186,7 +181,7 @@ def log_probabilities_there(
     pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
     pieces: Sequence[str],
 ) -> list[list[float]]:
-    """Return what CTranslate2 makes of each target token; source and target end in EOS, which it adds itself."""
+    """Return CTranslate2's log p of each target token; it adds the end tokens of source and target itself."""
     found = translator.score_batch(
         [[pieces[token] for token in source[:-1]] for source, _ in pairs],
         [[pieces[token] for token in target[:-1]] for _, target in pairs],
@@ -194,14 +189,15 @@ def log_probabilities_there(
     return [list(result.log_probs) for result in found]
 
 
-def _made_up_pairs(config: ModelConfig) -> list[tuple[list[int], list[int]]]:
+def _made_up_pairs(network: Transformer) -> list[tuple[list[int], list[int]]]:
+    config, special = network.config, network.tokens
     generator = torch.Generator().manual_seed(1)
     longest = min(40, config.learned_positions) if config.positions == "learned" else 40
 
     def sentence(number: int) -> list[int]:
         length = 1 + number * (longest - 2) // _PAIRS
-        drawn = torch.randint(EOS + 1, config.vocabulary_size, (length,), generator=generator)
-        return [*drawn.tolist(), EOS]
+        drawn = torch.randint(max(special.ids) + 1, config.vocabulary_size, (length,), generator=generator)
+        return [*drawn.tolist(), special.end]
 
     return [(sentence(number), sentence(_PAIRS - 1 - number)) for number in range(_PAIRS)]
 

@@ -9,20 +9,20 @@ The tokenizer there normalises punctuation in Moses' way before cutting, and kno
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import sentencepiece
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from transduce.errors import ModelError
+from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
 from transduce.model.config import ModelConfig
 from transduce.model_directory import ModelDirectory
-from transduce.text.tokenizer import BOS, EOS, PAD, UNK
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
 LONGEST = 1024
 """Positions that the directory promises; they are computed there, too."""
@@ -44,15 +44,15 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
     if not isinstance(config, ModelConfig):
         raise ModelError(f"Marian has no place for a network of kind {config.kind!r}. Export another model.")
     _require_marian(config)
+    content, special = sentencepiece_model(model, program="Hugging Face"), model.tokenizers.special
     with directory_written_atomically(folder) as beside:
         save_file(marian_weights(model.parameters, config), beside / "model.safetensors", metadata={"format": "pt"})
-        _write_json(beside / "config.json", marian_config(config))
+        _write_json(beside / "config.json", marian_config(config, special))
         _write_json(beside / "generation_config.json", _generation(model))
-        content = model.tokenizer.to_bytes()
         for name in ("source.spm", "target.spm"):
             (beside / name).write_bytes(content)
-        _write_json(beside / "vocab.json", _vocabulary(content))
-        _write_json(beside / "tokenizer_config.json", _tokenizer(model))
+        _write_json(beside / "vocab.json", {piece: number for number, piece in enumerate(piece_names(content))})
+        _write_json(beside / "tokenizer_config.json", _tokenizer(model, piece_names(content)))
         (beside / "README.md").write_text(_card(model), encoding="utf-8")
 
 
@@ -73,7 +73,7 @@ def marian_weights(parameters: Mapping[str, Tensor], config: ModelConfig) -> dic
     return weights
 
 
-def marian_config(config: ModelConfig) -> dict[str, Any]:
+def marian_config(config: ModelConfig, special: SpecialTokens = OWN_SPECIAL_TOKENS) -> dict[str, Any]:
     """Return config.json."""
     return {
         "architectures": ["MarianMTModel"],
@@ -96,7 +96,7 @@ def marian_config(config: ModelConfig) -> dict[str, Any]:
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
         "activation_dropout": config.feed_forward_dropout,
-        **_special_ids(),
+        **_special_ids(special),
         "dtype": "float32",
     }
 
@@ -139,35 +139,30 @@ def _require_marian(config: ModelConfig) -> None:
         )
 
 
-def _special_ids() -> dict[str, int]:
+def _special_ids(special: SpecialTokens) -> dict[str, int]:
     return {
-        "pad_token_id": PAD,
-        "bos_token_id": BOS,
-        "eos_token_id": EOS,
-        "forced_eos_token_id": EOS,
-        "decoder_start_token_id": BOS,
+        "pad_token_id": special.padding,
+        "bos_token_id": special.start,
+        "eos_token_id": special.end,
+        "forced_eos_token_id": special.end,
+        "decoder_start_token_id": special.start,
     }
 
 
 def _generation(model: ModelDirectory) -> dict[str, Any]:
-    decoding = model.description.decoding
+    decoding, special = model.description.decoding, model.tokenizers.special
     return {
-        **_special_ids(),
+        **_special_ids(special),
         # A beam for a consensus, which is not known there, is wider than a search is worth.
         "num_beams": 4 if decoding.get("consensus") else decoding.get("beam", 4),
         "length_penalty": 1.0,  # there a power of the length, which the paper's penalty is not
         "max_length": 512,
-        "bad_words_ids": [[PAD], [UNK], [BOS]],
+        "bad_words_ids": [[token] for token in special.never_generated],
     }
 
 
-def _vocabulary(content: bytes) -> dict[str, int]:
-    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-    return {processor.id_to_piece(number): number for number in range(processor.get_piece_size())}
-
-
-def _tokenizer(model: ModelDirectory) -> dict[str, Any]:
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model.tokenizer.to_bytes())
+def _tokenizer(model: ModelDirectory, pieces: Sequence[str]) -> dict[str, Any]:
+    special = model.tokenizers.special
     languages = model.description.languages
     return {
         "tokenizer_class": "MarianTokenizer",
@@ -175,9 +170,9 @@ def _tokenizer(model: ModelDirectory) -> dict[str, Any]:
         "target_lang": languages.target,
         "model_max_length": model.description.longest_sentence or LONGEST,
         "separate_vocabs": False,
-        "unk_token": processor.id_to_piece(UNK),
-        "eos_token": processor.id_to_piece(EOS),
-        "pad_token": processor.id_to_piece(PAD),
+        "unk_token": pieces[special.unknown],
+        "eos_token": pieces[special.end],
+        "pad_token": pieces[special.padding],
     }
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from transduce.inspection.tokens import Token, tokens_of_ids, tokens_of_text
-from transduce.text.placeholders import Protected, protect, protect_pair
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.placeholders import Protected
+from transduce.text.tokenizer_pair import TokenizerPair
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class TokenizedSentence:
 
     @property
     def ids(self) -> list[int]:
-        """The tokens' ids, the end token's included."""
+        """The tokens' ids, with that of the end token if there is one."""
         return [token.id for token in self.tokens]
 
     def with_log_probabilities(self, log_probabilities: Sequence[float]) -> "TokenizedSentence":
@@ -27,23 +27,24 @@ class TokenizedSentence:
         return replace(self, tokens=tuple(replace(token, log_probability=log) for token, log in pairs))
 
 
-def forced_pair(tokenizer: Tokenizer, source: str, target: str) -> tuple[TokenizedSentence, TokenizedSentence]:
+def forced_pair(tokenizers: TokenizerPair, source: str, target: str) -> tuple[TokenizedSentence, TokenizedSentence]:
     """Return a source and a translation that the user gives; placeholders are symbols where both have them."""
-    pair = protect_pair(source, target)
-    return _given(tokenizer, Protected(pair.source, pair.originals), source), _given(
-        tokenizer, Protected(pair.target, pair.originals), target
-    )
+    pair = tokenizers.protect_pair(source, target)
+    shown = Protected(pair.target, pair.originals)
+    tokens = tokens_of_text(tokenizers.target, shown, original=target, has_end=True)
+    return _source(tokenizers, Protected(pair.source, pair.originals), source), TokenizedSentence(target, tokens)
 
 
 def found_pair(
-    tokenizer: Tokenizer, source: str, *, translate: Callable[[list[int]], Sequence[int]]
+    tokenizers: TokenizerPair, source: str, *, translate: Callable[[list[int]], Sequence[int]]
 ) -> tuple[TokenizedSentence, TokenizedSentence]:
     """Return a source and the translation that `translate` finds for its ids."""
-    protected = protect(source)
-    given = _given(tokenizer, protected, source)
-    text, tokens = tokens_of_ids(tokenizer, translate(given.ids), originals=protected.originals)
+    protected = tokenizers.protect(source)
+    given = _source(tokenizers, protected, source)
+    text, tokens = tokens_of_ids(tokenizers.target, translate(given.ids), originals=protected.originals)
     return given, TokenizedSentence(text, tokens)
 
 
-def _given(tokenizer: Tokenizer, protected: Protected, text: str) -> TokenizedSentence:
-    return TokenizedSentence(text, tokens_of_text(tokenizer, protected, original=text))
+def _source(tokenizers: TokenizerPair, protected: Protected, text: str) -> TokenizedSentence:
+    tokens = tokens_of_text(tokenizers.source, protected, original=text, has_end=tokenizers.source_end)
+    return TokenizedSentence(text, tokens)

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from transduce.decoding.stepwise import Stepwise
-from transduce.text.tokenizer import BOS
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,11 @@ class TranslationSource:
 
 @torch.no_grad()
 def stepped_log_probabilities(
-    stepper: Stepwise[Any], source: Sequence[int], target: Sequence[int]
+    stepper: Stepwise[Any], source: Sequence[int], target: Sequence[int], *, start: int
 ) -> tuple[float, ...]:
-    """Return log p of each token of `target`, which ends in EOS, fed to the stepper one by one."""
+    """Return log p of each token of `target`, fed to the stepper one by one after the start token."""
     state = stepper.start(torch.tensor([list(source)]))
     found = []
-    for token, following in zip([BOS, *target], target, strict=False):
+    for token, following in zip([start, *target], target, strict=False):
         found.append(float(stepper.step(state, torch.tensor([[token]]))[0, 0, following]))
     return tuple(found)

@@ -121,15 +121,19 @@ def inspect(
     translated: TranslationSource,
     with_numbers: bool = False,
 ) -> AttentionReport:
-    """Return what every head did when the float32 `network` reads `source` and predicts `target`."""
+    """Return what every head did when the float32 `network` reads `source` and predicts `target`.
+
+    `tokenizer` is that of the targets.
+    """
     recording = record(network, source.ids, target.ids)
-    log_TV = recording.log_probabilities_TV
+    log_TV, symbols = recording.log_probabilities_TV, tokenizer.symbols
     chosen_T = log_TV.gather(-1, torch.tensor(target.ids, dtype=torch.long)[:, None])[:, 0].tolist()
+    named = [*(token for token in source.tokens if token.id in symbols), *target.tokens]
     return AttentionReport(
         source=source,
         target=target.with_log_probabilities(chosen_T),
         blocks=recording.blocks,
-        candidates=_candidates(log_TV, tokenizer, named=[*source.tokens, *target.tokens]),
+        candidates=_candidates(log_TV, tokenizer, named=named),
         alignment=_alignment(recording.blocks, source, target),
         translated=translated,
         has_numbers=with_numbers,

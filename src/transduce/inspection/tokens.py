@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from transduce.text.normalization import WORD_MARK, normalize_with_starts
 from transduce.text.placeholders import RESERVED, Protected, restore
-from transduce.text.tokenizer import EOS, Tokenizer
-from transduce.text.vocabulary import FIRST_BYTE, FIRST_LEARNED
+from transduce.text.tokenizer import Tokenizer
 
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 _PUNCTUATION = re.compile(r"(?:[^\w\s]|_)+")
@@ -36,11 +35,16 @@ class Token:
     """Given the source and all tokens before it, natural logarithm; None in the source."""
 
 
-def tokens_of_text(tokenizer: Tokenizer, protected: Protected, *, original: str) -> tuple[Token, ...]:
-    """Return the tokens of a text that was given, its end token included, with spans in `original`."""
+def tokens_of_text(
+    tokenizer: Tokenizer, protected: Protected, *, original: str, has_end: bool = True
+) -> tuple[Token, ...]:
+    """Return the tokens of a given text with spans in `original`, and its end token unless it has none."""
     pieces, borders = tokenizer.pieces(protected.text), protected.boundaries()
-    ids = [*(piece.id for piece in pieces), EOS]
-    spans = [(borders[piece.start], borders[piece.end]) for piece in pieces] + [(len(original), len(original))]
+    ids = [piece.id for piece in pieces]
+    spans = [(borders[piece.start], borders[piece.end]) for piece in pieces]
+    if has_end:
+        ids.append(tokenizer.special.end)
+        spans.append((len(original), len(original)))
     return _assembled(tokenizer, ids, spans, originals=protected.originals)
 
 
@@ -48,7 +52,7 @@ def tokens_of_ids(
     tokenizer: Tokenizer, ids: Sequence[int], *, originals: Sequence[str]
 ) -> tuple[str, tuple[Token, ...]]:
     """Return the text that `ids` stand for, placeholders put back, and the tokens with their spans in it."""
-    written, character_spans = _decoded([_bytes_of(tokenizer, token) for token in ids])
+    written, character_spans = _decoded([tokenizer.written(token) for token in ids])
     normal, starts = normalize_with_starts(written.replace(WORD_MARK, " "))
     normal, starts = _without_foreign(normal, starts, placeholders=len(originals))
     borders = Protected(normal, tuple(originals)).boundaries()
@@ -57,37 +61,37 @@ def tokens_of_ids(
 
 
 def name_of(tokenizer: Tokenizer, token: int, *, originals: Sequence[str] = ()) -> str:
-    """Return what a token is called: its piece, what a placeholder stands for, or <EOS>."""
-    if token == EOS:
+    """Return the name of a token: its piece, what a placeholder stands for, or <EOS>."""
+    if token == tokenizer.special.end:
         return "<EOS>"
-    number = token - EOS - 1
-    return originals[number] if 0 <= number < len(originals) else tokenizer.piece(token)
+    named = dict(zip(tokenizer.symbols, originals, strict=False))
+    return named.get(token) or tokenizer.piece(token)
 
 
-def words_of(pieces: Iterable[tuple[int, str]]) -> list[int | None]:
-    """Return which word each of (id, piece) belongs to, None for special tokens."""
+def words_of(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int | None]:
+    """Return which word each token belongs to, None for special tokens."""
     words: list[int | None] = []
     word, before = -1, ""
-    for token, piece in pieces:
-        if token <= EOS:
+    for token in ids:
+        written = tokenizer.written(token)
+        if not written:
             words.append(None)
             before = ""
             continue
-        kind = _kind_of(token, piece)
+        kind = "placeholder" if token in tokenizer.symbols else _kind_of(written)
         # A mark that stands alone is the beginning of the word after it.
         continues = before == "mark" or (kind == before and kind in ("letters", "punctuation"))
-        if piece.startswith(WORD_MARK) or not continues:
+        if written.startswith(WORD_MARK.encode()) or not continues:
             word += 1
         words.append(word)
         before = kind
     return words
 
 
-def _kind_of(token: int, piece: str) -> str:
-    if token < FIRST_BYTE:
-        return "placeholder"
-    body = piece.removeprefix(WORD_MARK)
-    if token < FIRST_LEARNED:
+def _kind_of(written: bytes) -> str:
+    try:
+        body = written.decode("utf-8").removeprefix(WORD_MARK)
+    except UnicodeDecodeError:  # a part of a character
         return "letters"
     if not body:
         return "mark"
@@ -99,7 +103,7 @@ def _kind_of(token: int, piece: str) -> str:
 def _assembled(
     tokenizer: Tokenizer, ids: Sequence[int], spans: Sequence[tuple[int, int]], *, originals: Sequence[str]
 ) -> tuple[Token, ...]:
-    words = words_of((token, tokenizer.piece(token)) for token in ids)
+    words = words_of(tokenizer, ids)
     return tuple(
         Token(token, name_of(tokenizer, token, originals=originals), start, end, word)
         for token, (start, end), word in zip(ids, spans, words, strict=True)
@@ -119,16 +123,6 @@ def _without_foreign(normal: str, starts: list[int], *, placeholders: int) -> tu
     if kept and kept[-1][0] == " ":
         kept.pop()
     return "".join(character for character, _ in kept), [start for _, start in kept]
-
-
-def _bytes_of(tokenizer: Tokenizer, token: int) -> bytes:
-    if token <= EOS:
-        return b""
-    if token < FIRST_BYTE:
-        return RESERVED[token - EOS - 1].encode("utf-8")
-    if token < FIRST_LEARNED:
-        return bytes([token - FIRST_BYTE])
-    return tokenizer.piece(token).encode("utf-8")
 
 
 def _decoded(shares: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:

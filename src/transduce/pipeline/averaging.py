@@ -25,7 +25,7 @@ def average_run(run: Path, *, last: int) -> tuple[int, ...]:
             model.folder,
             description,
             averaged.weights,
-            tokenizer=model.tokenizer,
+            tokenizers=model.tokenizers,
             card=note + card,
             training_hashes=model.training_hashes(),
             shortlist=model.shortlist(),

@@ -22,7 +22,7 @@ def corpus_figures(report: PreparationReport) -> dict[str, Any]:
     for split, reason, count in report.dropped_rows():
         figures[f"{split} pairs dropped: {reason}"] = count
     figures["vocabulary"] = (
-        f"{report.vocabulary_size:,} pieces, {'learned' if report.tokenizer_was_learned else 'given'}"
+        f"{report.vocabulary_in_words} pieces, {'learned' if report.tokenizer_was_learned else 'given'}"
     )
     figures["files"] = [
         {"name": _last_part(file.name), "bytes": file.bytes, "sha256": file.sha256}
@@ -35,7 +35,9 @@ def corpus_figures(report: PreparationReport) -> dict[str, Any]:
 
 def corpus_fingerprint(report: PreparationReport) -> str:
     """Return what changes whenever the text, its division or its tokenizer does."""
-    return hashlib.sha256(report.model_dump_json(exclude={"padding"}).encode("utf-8")).hexdigest()
+    return hashlib.sha256(
+        report.model_dump_json(exclude={"padding", "source_vocabulary_size"}).encode("utf-8")
+    ).hexdigest()
 
 
 def _last_part(name: str) -> str:

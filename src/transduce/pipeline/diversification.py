@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from transduce.architectures import own_source_vocabulary, with_vocabularies
 from transduce.data.encoding import segmentable
 from transduce.data.portions import in_portions
 from transduce.data.preparation import Prepared
@@ -31,7 +32,7 @@ from transduce.files import make_folder, sweep
 from transduce.pipeline.corpus_figures import corpus_fingerprint
 from transduce.pipeline.writing import Writing
 from transduce.progress import Progress
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.randomness import mixed_seed
@@ -70,11 +71,14 @@ def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentCon
         "shortlist": 0,
     }
     own = TrainingConfig.model_validate({**training.model_dump(), **changes})
+    model = experiment.model
     if direction == "backward":
         languages = {"source_language": data.target_language, "target_language": data.source_language}
         data = data.model_copy(update=languages)
+        if (sources := own_source_vocabulary(model)) is not None:
+            model = with_vocabularies(model, target=sources, source=model.vocabulary_size)
     decoding = experiment.decoding.model_copy(update={"shortlist": False})
-    return experiment.model_copy(update={"training": own, "data": data, "decoding": decoding})
+    return experiment.model_copy(update={"training": own, "data": data, "model": model, "decoding": decoding})
 
 
 @dataclass(frozen=True)
@@ -151,25 +155,30 @@ class Diversification:
         built = self._built(digest=digest)
         if built is not None:  # another rank's, on the same disk
             return built
-        tokenizer = self.prepared.tokenizer
+        tokenizers = self.prepared.tokenizers
         store = self.prepared.train
         longest = int(max(store.source_lengths.max(), store.target_lengths.max()))
-        with token_store_written(self.folder / _CORPUS, vocabulary_size=tokenizer.vocabulary_size) as writer:
+        written_store = token_store_written(
+            self.folder / _CORPUS,
+            vocabulary_size=tokenizers.vocabulary_size,
+            source_vocabulary_size=tokenizers.source_vocabulary_size,
+        )
+        with written_store as writer:
             for some in in_portions(self._pairs(written), lambda pair: len(pair[0]) + len(pair[1])):
-                _append(some, writer, tokenizer, longest=longest)
+                _append(some, writer, tokenizers, longest=longest)
             writer.notes.update(origin=self._origin, written=digest)
         return TokenStore.open(self.folder / _CORPUS)
 
     def _pairs(self, written: Mapping[Direction, Sequence[str]]) -> Iterator[tuple[str, str]]:
-        store = self.prepared.train
+        store, protect_pair = self.prepared.train, self.prepared.tokenizers.protect_pair
         for number in range(len(store)):
             yield store.text(number)
         for number, text in enumerate(written["forward"]):
             if text:
-                yield segmentable(store.text(number)[0], text)
+                yield segmentable(protect_pair(store.text(number)[0], text))
         for number, text in enumerate(written["backward"]):
             if text:
-                yield segmentable(text, store.text(number)[1])
+                yield segmentable(protect_pair(text, store.text(number)[1]))
 
     def _refuse_other_corpora(self, store: TokenStore) -> None:
         own = str(store.notes["written"])
@@ -180,10 +189,11 @@ class Diversification:
             )
 
 
-def _append(pairs: Sequence[tuple[str, str]], writer: TokenStoreWriter, tokenizer: Tokenizer, *, longest: int) -> None:
+def _append(
+    pairs: Sequence[tuple[str, str]], writer: TokenStoreWriter, tokenizers: TokenizerPair, *, longest: int
+) -> None:
     """Add pairs, but those in which a teacher wrote more than the longest sentence of the corpus."""
-    sources, targets = (
-        [[*ids, EOS] for ids in tokenizer.encode_all([pair[side] for pair in pairs])] for side in range(2)
-    )
+    sources = tokenizers.encode_sources([source for source, _ in pairs])
+    targets = tokenizers.encode_targets([target for _, target in pairs])
     kept = [n for n in range(len(pairs)) if max(len(sources[n]), len(targets[n])) <= longest]
     writer.append([sources[n] for n in kept], [targets[n] for n in kept], texts=[pairs[n] for n in kept])

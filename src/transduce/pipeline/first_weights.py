@@ -8,18 +8,19 @@ from transduce.architectures import new_network
 from transduce.experiment import ExperimentConfig
 from transduce.model_directory import find_model, load_model
 from transduce.networks.network import Network
+from transduce.special_tokens import SpecialTokens
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.randomness import mixed_seed
 from transduce.training.resumption import CHECKPOINTS_FOLDER
 
 
-def first_network(experiment: ExperimentConfig, run: Path) -> Network:
+def first_network(experiment: ExperimentConfig, run: Path, tokens: SpecialTokens) -> Network:
     """Return the network with its first weights: drawn from the seed, or those of the model to start from.
 
     Once the run has a checkpoint, that has the weights: the model to start from may have changed, or be gone.
     """
     torch.manual_seed(mixed_seed("weights", experiment.training.seed))
-    network = new_network(experiment.model)
+    network = new_network(experiment.model, tokens)
     start_from = experiment.training.start_from
     if start_from is None or Checkpoints(run / CHECKPOINTS_FOLDER).newest_whole() is not None:
         return network

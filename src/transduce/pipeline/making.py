@@ -63,7 +63,7 @@ class Maker:
             folder,
             description,
             made.weights,
-            tokenizer=self.prepared.tokenizer,
+            tokenizers=self.prepared.tokenizers,
             card=write_card(provenance),
             training_hashes=self.prepared.training_hashes(),
             shortlist=self._shortlist,
@@ -76,4 +76,11 @@ class Maker:
         if not size:
             return None
         with self.progress.stage("learning a shortlist"):
-            return learn_shortlist(self.prepared.train, size=size)
+            pair = self.prepared.tokenizers
+            return learn_shortlist(
+                self.prepared.train,
+                size=size,
+                special=pair.special,
+                has_one_vocabulary=pair.has_one_vocabulary,
+                source_end=pair.source_end,
+            )

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from transduce.architectures import own_source_vocabulary
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection, paths_of
-from transduce.data.reuse import hold_the_same, is_of, tokenizer_sha256, unchanged
+from transduce.data.reuse import given_tokenizers, hold_the_same, is_of, tokenizer_sha256, unchanged
 from transduce.data.stages import PreparedRecord
 from transduce.errors import ConfigError, RunError
 from transduce.experiment import (
@@ -27,8 +28,9 @@ from transduce.experiment import (
     write_toml,
 )
 from transduce.files import make_folder, write_atomically
-from transduce.model_directory import TOKENIZER, find_model, read_description
+from transduce.model_directory import find_model, read_description
 from transduce.progress import Progress
+from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
 
 EXPERIMENT, PREPARED = "experiment.toml", "data"
@@ -127,10 +129,17 @@ def choose_experiment(request: Request, output: Path, *, progress: Progress) -> 
 def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
     """Return the experiment with the sizes and the tokenizer of the model to begin with; dropout may differ."""
     folder = find_model(name).absolute()
-    taken = {
-        "model": read_description(folder).architecture.model_dump(mode="json", exclude_none=True),
-        "data": {"tokenizer": str(folder / TOKENIZER)},
+    described = read_description(folder)
+    data: dict[str, Any] = {
+        "pieces": described.tokenizer,
+        "tokenizer": str(folder / TOKENIZER),
+        "source_end": described.source_end,
     }
+    if described.source_tokenizer is not None:
+        data["source_tokenizer"] = str(folder / SOURCE_TOKENIZER)
+    if own_source_vocabulary(described.architecture) is not None:
+        data["vocabularies"] = "separate"
+    taken = {"model": described.architecture.model_dump(mode="json", exclude_none=True), "data": data}
     changed = merged(taken, merged(content, {"training": {"start_from": str(folder)}}))
     sizes = {key: value for key, value in taken["model"].items() if "dropout" not in key}
     differing = [key for key, value in sizes.items() if changed["model"].get(key) != value]
@@ -244,10 +253,13 @@ def _data_as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataC
         for split, corpora in record.corpora.items()
         if getattr(new, split) != getattr(old, split) and hold_the_same(getattr(new, split), corpora)
     }
-    if new.tokenizer is not None and old.tokenizer is not None:
-        known = record.settings["tokenizer_sha256"]
-        if tokenizer_sha256(new.tokenizer) == known and tokenizer_sha256(old.tokenizer) in (known, None):
-            same["tokenizer"] = old.tokenizer
+    begun_with = given_tokenizers(old)
+    for key, path in given_tokenizers(new).items():
+        known, place = record.settings[f"{key}_sha256"], begun_with.get(key)
+        if place is None or tokenizer_sha256(path, key=key) != known:
+            continue
+        if tokenizer_sha256(place, key=key) in (known, None):
+            same[key] = place
     return new.model_copy(update=same)
 
 
@@ -268,6 +280,5 @@ def _with_absolute_paths(data: DataConfig) -> DataConfig:
     changes: dict[str, object] = {
         split: tuple(absolute(spec) for spec in getattr(data, split)) for split in ("train", "valid", "test")
     }
-    if data.tokenizer is not None:
-        changes["tokenizer"] = data.tokenizer.absolute()
+    changes |= {key: path.absolute() for key, path in given_tokenizers(data).items()}
     return data.model_copy(update=changes)

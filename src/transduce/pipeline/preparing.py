@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from transduce.architectures import own_source_vocabulary
 from transduce.data.preparation import Prepared, prepare
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig
@@ -20,6 +21,7 @@ def prepared_on_every_rank(experiment: ExperimentConfig, folder: Path, *, world:
             experiment.data,
             folder / PREPARED,
             vocabulary_size=experiment.model.vocabulary_size,
+            source_vocabulary_size=own_source_vocabulary(experiment.model),
             progress=progress,
         )
 

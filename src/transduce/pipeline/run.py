@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transduce.architectures import parameter_count, stated
+from transduce.architectures import parameter_count, stated, with_vocabularies
 from transduce.compute import Compute, settle
 from transduce.data.preparation import Prepared
 from transduce.data.token_store import TokenStore
@@ -79,11 +79,12 @@ class Run:
         self.experiment = choice.experiment
         self.compute: Compute = settle_compute(self.experiment.training, output, world=world)
         self.prepared = prepared or prepared_on_every_rank(self.experiment, output, world=world, progress=progress)
-        size = self.prepared.tokenizer.vocabulary_size
-        self.experiment = self.experiment.model_copy(
-            update={"model": self.experiment.model.model_copy(update={"vocabulary_size": size})}
+        tokenizers = self.prepared.tokenizers
+        sized = with_vocabularies(
+            self.experiment.model, target=tokenizers.vocabulary_size, source=tokenizers.source_vocabulary_size
         )
-        self.network = first_network(self.experiment, output)
+        self.experiment = self.experiment.model_copy(update={"model": sized})
+        self.network = first_network(self.experiment, output, tokenizers.special)
         self.network.to(self.compute.device)
         self.batches = self._batches(self.prepared.train)
         self.validator = self._validator()
@@ -126,7 +127,7 @@ class Run:
         return TrainingBatches(
             store,
             self.experiment.training,
-            segmenter=self.prepared.tokenizer,
+            tokenizers=self.prepared.tokenizers,
             max_length=self.network.longest_sentence,
         )
 
@@ -168,7 +169,7 @@ class Run:
         return Validator(
             self.network,
             self.prepared.valid,
-            self.prepared.tokenizer,
+            self.prepared.tokenizers,
             tokens_at_once=training.micro_batch_tokens or training.batch_tokens,
             arithmetic=Arithmetic(torch.device(self.compute.device), self.compute.precision),
             world=self.world,
@@ -176,7 +177,7 @@ class Run:
         )
 
     def _identity(self) -> dict[str, Any]:
-        settings = {"model": stated(self.experiment.model), "data": self.experiment.data.model_dump(mode="json")}
+        settings = {"model": stated(self.experiment.model), "data": self.experiment.data.stated()}
         named = {f"{section}.{key}": value for section, keys in settings.items() for key, value in keys.items()}
         identity = {key: value for key, value in named.items() if alters_the_trajectory(key)}
         return {**identity, "data.fingerprint": corpus_fingerprint(self.prepared.report)}

@@ -18,8 +18,8 @@ from transduce.decoding.search import search
 from transduce.decoding.stepwise import TransformerStepper
 from transduce.networks.network import Network
 from transduce.progress import Progress
-from transduce.text.placeholders import protect, restore
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.text.placeholders import restore
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.distributed import World
 from transduce.training.validation import Sample, Validation, measure_loss
@@ -38,14 +38,14 @@ class Validator:
         self,
         model: Network,
         store: TokenStore,
-        tokenizer: Tokenizer,
+        tokenizers: TokenizerPair,
         *,
         tokens_at_once: int,
         arithmetic: Arithmetic,
         world: World,
         progress: Progress,
     ) -> None:
-        self.model, self.store, self.tokenizer = model, store, tokenizer
+        self.model, self.store, self.tokenizers = model, store, tokenizers
         self.tokens_at_once, self.arithmetic, self.world, self.progress = tokens_at_once, arithmetic, world, progress
         self.chosen = evenly_spread(len(store), SENTENCES_FOR_BLEU)
         self.shown = evenly_spread(len(self.chosen), SAMPLES)
@@ -72,18 +72,19 @@ class Validator:
 
     def translate(self, sources: Sequence[str]) -> list[str]:
         """Translate sentences greedily, batched by length; every rank takes its share of the batches."""
-        protected = [protect(source) for source in sources]
-        rows = [[*self.tokenizer.encode(one.text), EOS] for one in protected]
+        protected = [self.tokenizers.protect(source) for source in sources]
+        rows = self.tokenizers.encode_sources([one.text for one in protected])
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
         batches = [order[start : start + _SENTENCES_AT_ONCE] for start in range(0, len(order), _SENTENCES_AT_ONCE)]
         own: dict[int, str] = {}
+        padding = self.tokenizers.special.padding
         was_training = self.model.training
         stepper = TransformerStepper(self.model.eval())
         with self.progress.stage("translating validation sentences", total=len(batches), unit="batches") as stage:
             for places in batches[self.world.rank :: self.world.size]:
-                source_BS = pad_rows([rows[place] for place in places]).to(self.arithmetic.device)
+                source_BS = pad_rows([rows[place] for place in places], padding=padding).to(self.arithmetic.device)
                 for place, found in zip(places, search(stepper, source_BS, _QUICK), strict=True):
-                    own[place] = restore(self.tokenizer.decode(found[0].tokens), protected[place].originals)
+                    own[place] = restore(self.tokenizers.target.decode(found[0].tokens), protected[place].originals)
                 stage.advance()
         self.model.train(was_training)
         shares = self.world.gather_texts(json.dumps(list(own.items())))

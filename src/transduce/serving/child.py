@@ -12,7 +12,7 @@ from typing import Any
 
 from transduce.errors import ModelError
 from transduce.serving.frames import encode_frame, receive_frame
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 _PIPE_BUFFER = 1 << 20
 _SECONDS_TO_END = 5.0
@@ -45,7 +45,7 @@ class Child:
         self._rounds = 0
         self.models = models
         """What each model says of itself, by name."""
-        self.tokenizers: dict[str, Tokenizer] = {}
+        self.tokenizers: dict[str, TokenizerPair] = {}
         """Each model's own, so that the server counts tokens as the child does."""
         self.resident_bytes: int | None = None
 

@@ -22,7 +22,7 @@ from transduce.serving.config import ServingConfig
 from transduce.serving.logs import log
 from transduce.serving.metrics import Metrics
 from transduce.serving.refusal import Refusal
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_pair import TokenizerPair
 
 _LONGEST_PAUSE = 30.0
 _ANSWERED_AT_ONCE = 2
@@ -63,7 +63,7 @@ class Dispatcher:
         self._change = asyncio.Lock()
         self.models: dict[str, dict[str, Any]] = {}
         """What each model says of itself."""
-        self.tokenizers: dict[str, Tokenizer] = {}
+        self.tokenizers: dict[str, TokenizerPair] = {}
 
     async def start(self) -> None:
         """Start the first child; what is wrong with the models is the user's to cure."""
@@ -276,10 +276,7 @@ class Dispatcher:
     async def _start_child(self) -> Child:
         child = await Child.start(self._order)
         try:
-            child.tokenizers = {
-                name: Tokenizer.from_bytes(Path(model["tokenizer"]).read_bytes(), name=model["tokenizer"])
-                for name, model in child.models.items()
-            }
+            child.tokenizers = {name: _tokenizers_of(model) for name, model in child.models.items()}
         except BaseException:
             await child.kill()
             raise
@@ -342,3 +339,8 @@ def _refuse(unit: Unit, message: str, *, retry_after: int | None) -> None:
     if not unit.future.done():
         unit.future.set_exception(Refusal(503, message, retry_after=retry_after))
         unit.future.exception()  # read here, so that one whose client has gone meanwhile is not complained of
+
+
+def _tokenizers_of(model: dict[str, Any]) -> TokenizerPair:
+    source = None if model["source_tokenizer"] is None else Path(model["source_tokenizer"])
+    return TokenizerPair.read(Path(model["tokenizer"]), source=source, source_end=model["source_end"])

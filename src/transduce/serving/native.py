@@ -22,7 +22,6 @@ from transduce.serving.schemas import (
     form_or_json,
 )
 from transduce.serving.service import Service, unless_client_goes
-from transduce.text.tokenizer import EOS
 
 router = APIRouter(prefix="/v1", tags=["native"])
 _LONGEST_INSPECTED = 256
@@ -74,7 +73,7 @@ async def likelihood(request: Request, asked: LikelihoodRequest) -> Json:
     model = service.model(asked.model)
     works = []
     for pair in pairs:
-        tokens = max(service.count_tokens(model, text) for text in pair)
+        tokens = max(service.count_tokens(model, pair[0]), service.count_target_tokens(model, pair[1]))
         if tokens > _LONGEST_JUDGED:
             raise Refusal(400, f"A side of a pair has {tokens:,} pieces; at most {_LONGEST_JUDGED:,} are judged.")
         works.append(Work("likelihood", model, list(pair), tokens, {}))
@@ -119,7 +118,7 @@ async def _inspected(request: Request, asked: AttentionRequest, *, is_page: bool
     if not text.strip():
         raise Refusal(400, "There is nothing to look into: the text is empty.")
     longest = min(_LONGEST_INSPECTED, service.dispatcher.models[model]["longest_sentence"])
-    tokens = max(service.count_tokens(model, side) for side in (text, target or ""))
+    tokens = max(service.count_tokens(model, text), service.count_target_tokens(model, target or ""))
     if tokens > longest:
         raise Refusal(400, f"The sentence has {tokens:,} pieces; at most {longest:,} can be looked into at once.")
     work = Work("attention", model, [text, target], tokens, {"is_page": is_page})
@@ -132,18 +131,19 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> Json:
     """Give q, k and v of one head, so that a reader can follow section 3.2.1 number by number."""
     service: Service = request.app.state.service
     model = service.model(asked.model)
-    described, vocabulary = service.dispatcher.models[model], service.dispatcher.tokenizers[model].vocabulary_size
+    described, tokenizers = service.dispatcher.models[model], service.dispatcher.tokenizers[model]
     longest = min(_LONGEST_INSPECTED, described["longest_sentence"])
-    for name, ids, most in (
-        ("source", asked.source, longest),
-        ("target", asked.target, longest + described["extra_length"]),
+    for name, ids, most, vocabulary in (
+        ("source", asked.source, longest, tokenizers.source.vocabulary_size),
+        ("target", asked.target, longest + described["extra_length"], tokenizers.vocabulary_size),
     ):
         if len(ids) > most:
             raise Refusal(400, f"{name} has {len(ids):,} tokens; at most {most:,} can be looked into at once.")
         if max(ids) >= vocabulary:
             raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
-    if asked.source[-1] != EOS:  # a translation that the limit on length cut off has none
-        raise Refusal(400, f"source must end in {EOS}, the end token.")
+    end = tokenizers.source.special.end
+    if tokenizers.source_end and asked.source[-1] != end:  # a translation that the limit on length cut off has none
+        raise Refusal(400, f"source must end in {end}, the end token.")
     item = asked.model_dump(include={"source", "target", "stack", "layer", "head"})
     work = Work("numbers", model, item, max(len(asked.source), len(asked.target)), {})
     found = await unless_client_goes(request, service.dispatcher.submit([work]))

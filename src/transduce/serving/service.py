@@ -85,8 +85,12 @@ class Service:
         return fitting[0]
 
     def count_tokens(self, model: str, text: str) -> int:
-        """Return the length of a text as the model sees it, the end token included."""
-        return len(self.dispatcher.tokenizers[model].encode(text)) + 1
+        """Return the length of a source as the model sees it, the end token included."""
+        return len(self.dispatcher.tokenizers[model].encode_source(text))
+
+    def count_target_tokens(self, model: str, text: str) -> int:
+        """Return the length of a target as the model sees it, the end token included."""
+        return len(self.dispatcher.tokenizers[model].encode_targets([text])[0])
 
     def check_texts(self, texts: Sequence[str]) -> None:
         """Refuse more texts or characters than one request may bring, in LibreTranslate's words."""

@@ -20,9 +20,9 @@ from typing import Any, BinaryIO
 
 from transduce.architectures import parameter_count
 from transduce.errors import ConfigError, TransduceError
-from transduce.model_directory import find_model
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
+from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.translator import Glossary, Translation, Translator, read_glossary
 from transduce.translator.terminology import Mode
 
@@ -75,7 +75,9 @@ def describe(translator: Translator) -> dict[str, Any]:
         "target": translator.languages.target,
         "longest_sentence": translator.longest_sentence,
         "parameters": parameter_count(model.description.architecture),
-        "tokenizer": str(find_model(str(model.folder)) / "tokenizer.model"),
+        "tokenizer": str(model.folder / TOKENIZER),
+        "source_tokenizer": None if model.tokenizers.is_shared else str(model.folder / SOURCE_TOKENIZER),
+        "source_end": model.tokenizers.source_end,
         "beam": translator.decoding.beam,
         "extra_length": translator.decoding.extra_length,
         "threads": translator.compute.threads,

@@ -1,1 +1,1 @@
-"""Text to token ids and back: normalisation, placeholders, the shared BPE vocabulary. No torch here."""
+"""Text to token ids and back: normalisation, placeholders, BPE and character vocabularies. No torch here."""

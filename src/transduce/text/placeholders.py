@@ -11,6 +11,8 @@ in the source always means "copy me" and the model never learns to drop one or t
 There are 16 symbols, sixteen of Unicode's noncharacters, which no text should hold. In one that does hold some, these
 alone are replaced, by symbols like any other original, so `restore` undoes `protect` for every text. What is beyond the
 sixteenth in one text stays text. Every pattern is bounded or possessive: matching takes time linear in the text.
+
+A vocabulary without symbols leaves placeholders in the text; `missing` then lists those that a translation changed.
 """
 
 import re
@@ -53,10 +55,12 @@ class Protected:
     text: str
     originals: tuple[str, ...]
     unprotected: tuple[str, ...] = ()
-    """Placeholders that stayed text because every symbol was taken."""
+    """Placeholders that stayed text because every symbol was taken, or because the vocabulary has no symbols."""
 
     def boundaries(self) -> list[int]:
         """Return where in the original text each character of `text` begins, and last where the text ends."""
+        if not self.originals:  # a symbol in the text is then a character of its own
+            return list(range(len(self.text) + 1))
         lengths = (len(original) for original in (_original(char, self.originals) for char in self.text))
         return [0, *accumulate(lengths)]
 
@@ -70,10 +74,12 @@ class ProtectedPair:
     originals: tuple[str, ...]
 
 
-def protect(text: str) -> Protected:
-    """Replace the placeholders of `text` by symbols."""
+def protect(text: str, *, has_symbols: bool = True) -> Protected:
+    """Replace the placeholders of `text` by symbols; if the vocabulary has none, only list them as unprotected."""
     if not _HINT.search(text):
         return Protected(text, ())
+    if not has_symbols:
+        return Protected(text, (), tuple(dict.fromkeys(match[0] for match in _PLACEHOLDER.finditer(text))))
     pattern = _pattern(text)
     found = list(dict.fromkeys(match[0] for match in pattern.finditer(text)))
     originals, unprotected = tuple(found[: len(RESERVED)]), tuple(found[len(RESERVED) :])

@@ -7,13 +7,12 @@ punctuation, as in `„Hund“`, and after a placeholder, as in `<b>Hund</b>`.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from transduce.special_tokens import SpecialTokens
 from transduce.text.normalization import WORD_MARK
-from transduce.text.placeholders import RESERVED
-from transduce.text.vocabulary import BOS, EOS
 
 # Scripts that set no space between words: there a term may begin anywhere.
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]")
@@ -30,22 +29,20 @@ class WordEdges:
     """Whether it leaves the word right before it whole."""
 
     @classmethod
-    def of(cls, written: Sequence[bytes]) -> Self:
+    def of(cls, written: Sequence[bytes], special: SpecialTokens) -> Self:
         """Return the edges of tokens by what each adds to an output; one byte of several is taken for a letter."""
         texts = [token.decode("utf-8", "replace").replace("\ufffd", "a") for token in written]
         is_open_after = [bool(text) and _is_edge(text[-1]) for text in texts]
         is_closed_by = [bool(text) and _is_edge(text[0]) for text in texts]
-        is_open_after[BOS] = is_closed_by[EOS] = True
+        is_open_after[special.start] = is_closed_by[special.end] = True
         return cls(tuple(is_open_after), tuple(is_closed_by))
 
-    def with_placeholders(self, count: int) -> Self:
-        """Return what holds in a sentence of so many placeholders: other symbols are dropped, so they part nothing."""
-        first, end = EOS + 1 + count, EOS + 1 + len(RESERVED)
-        both = (
-            (*by_token[:first], *[False] * (end - first), *by_token[end:])
-            for by_token in (self.is_open_after, self.is_closed_by)
-        )
-        return type(self)(*both)
+    def without(self, symbols: Iterable[int]) -> Self:
+        """Return the edges of an output from which these symbols are dropped, so that they separate nothing."""
+        is_open_after, is_closed_by = list(self.is_open_after), list(self.is_closed_by)
+        for symbol in symbols:
+            is_open_after[symbol] = is_closed_by[symbol] = False
+        return type(self)(tuple(is_open_after), tuple(is_closed_by))
 
 
 def needs_edge(character: str) -> bool:

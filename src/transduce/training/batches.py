@@ -1,13 +1,15 @@
-"""The batches of training: planned by epoch, dealt to ranks and micro-batches, and segmented anew under BPE-dropout."""
+"""The batches of training: planned by epoch, dealt to ranks and micro-batches, cut again under BPE-dropout."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
-from transduce.data.batch import Batch, Resegmentation, collate
+from transduce.data.batch import Batch, Resegmentation, collate, require_sampling
 from transduce.data.batching import BatchPlan, Sentences
 from transduce.data.token_store import TokenStore
-from transduce.text.tokenizer import Tokenizer
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.config import TrainingConfig
 
 
@@ -23,11 +25,15 @@ class TrainingBatches:
         store: TokenStore,
         config: TrainingConfig,
         *,
-        segmenter: Tokenizer | None = None,
+        tokenizers: TokenizerPair | None = None,
         max_length: int | None = None,
     ) -> None:
-        assert config.bpe_dropout == 0.0 or segmenter is not None, "BPE-dropout needs the tokenizer"
-        self.store, self.config, self.segmenter = store, config, segmenter
+        if config.bpe_dropout > 0.0:
+            assert tokenizers is not None, "BPE-dropout needs the tokenizers"
+            require_sampling(tokenizers.source)
+            require_sampling(tokenizers.target)
+        self.store, self.config, self.tokenizers = store, config, tokenizers
+        self.padding = (OWN_SPECIAL_TOKENS if tokenizers is None else tokenizers.special).padding
         self.plan = BatchPlan(
             store.source_lengths,
             store.target_lengths,
@@ -50,7 +56,7 @@ class TrainingBatches:
 
     def batch(self, sentences: Sentences, *, epoch: int) -> Batch:
         """Return these sentences as a batch, segmented as this epoch segments them."""
-        return collate(self.store, sentences, resegmentation=self._resegmentation(epoch))
+        return collate(self.store, sentences, padding=self.padding, resegmentation=self._resegmentation(epoch))
 
     def largest(self, *, epoch: int, ranks: int) -> Batch:
         """Return the micro-batch of an epoch that needs most memory: of the largest step or of the longest pair."""
@@ -62,10 +68,10 @@ class TrainingBatches:
         return self.batch(self.plan.largest(shares), epoch=epoch)
 
     def _resegmentation(self, epoch: int) -> Resegmentation | None:
-        if self.segmenter is None or self.config.bpe_dropout == 0.0:
+        if self.tokenizers is None or self.config.bpe_dropout == 0.0:
             return None
         return Resegmentation(
-            self.segmenter, self.config.bpe_dropout, seed=self.config.seed, epoch=epoch, max_length=self.max_length
+            self.tokenizers, self.config.bpe_dropout, seed=self.config.seed, epoch=epoch, max_length=self.max_length
         )
 
 
@@ -73,4 +79,9 @@ def part_of(batch: Batch, rows: int) -> Batch:
     """Return some rows of a batch, spread evenly over its lengths and padded as the whole is."""
     count = batch.target_BT.size(0)
     keep = torch.arange(min(rows, count)) * count // min(rows, count)
-    return Batch(batch.source_BS[keep], batch.target_BT[keep], batch.sentences[keep.numpy()])
+    return replace(
+        batch,
+        source_BS=batch.source_BS[keep],
+        target_BT=batch.target_BT[keep],
+        sentences=batch.sentences[keep.numpy()],
+    )

@@ -76,7 +76,7 @@ def measure_loss(
     model.eval()
     with torch.inference_mode(), progress.stage("validating", total=len(own), unit="batches") as stage:
         for index in own:
-            batch = collate(store, batches[index]).to(arithmetic.device)
+            batch = collate(store, batches[index], padding=model.tokens.padding).to(arithmetic.device)
             with arithmetic.forward_pass():
                 hidden_BTD = model(batch.source_BS, batch.target_BT)
             loss = token_loss(

@@ -14,6 +14,7 @@ from transduce.decoding.config import DecodingConfig
 from transduce.decoding.constraints import Constraint, Constraints, Form, Place
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import ConfigError
+from transduce.text.normalization import WORD_MARK
 from transduce.text.tokenizer import Tokenizer
 from transduce.text.word_edges import needs_edge
 from transduce.translator.consensus import all_hypotheses, by_agreement
@@ -55,7 +56,7 @@ def search_with_terms(
     constraints = [
         Constraints(
             [constraint_of(term, tokenizer) for term in wanted[n]],
-            tokenizer.word_edges.with_placeholders(len(sentences[n].protected.originals)),
+            tokenizer.word_edges.without(tokenizer.symbols[len(sentences[n].protected.originals) :]),
         )
         for n in lacking
     ]
@@ -92,8 +93,10 @@ def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:
     """Return what a term asks of an output's tokens."""
     place = Place.EDGE if needs_edge(term[0]) else Place.INSIDE
     capital = term[0].upper() + term[1:]
+    first = tuple(tokenizer.encode(term))
+    has_mark = tokenizer.written(first[0]).startswith(WORD_MARK.encode())
     forms = {
-        (tuple(tokenizer.encode(term)), Place.INSIDE),
+        (first, Place.INSIDE if has_mark else place),
         (tuple(tokenizer.encode_inside(term)), place),
         *([(tuple(tokenizer.encode(capital)), Place.START)] if capital != term else []),
     }

@@ -22,7 +22,7 @@ _WORTH_A_THREAD = 256  # tokens: 40 short sentences gain a fifth by being divide
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence on its way: which text and part of it this is, its placeholders, its ids with EOS."""
+    """A sentence to translate: which part of which text it is, its placeholders, its ids as the model reads them."""
 
     text: int
     place: int

@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 import torch
 from pydantic import ValidationError
 
-from transduce.compute import give_back_freed_memory, settle
+from transduce.compute import fastest_precision, give_back_freed_memory, processor_flags, settle
 from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
@@ -30,9 +30,9 @@ from transduce.inspection.report import AttentionReport, inspect
 from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.networks.network import Network
-from transduce.text.placeholders import Protected, missing, protect, restore, surplus
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.placeholders import Protected, missing, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
-from transduce.text.tokenizer import EOS
 from transduce.translator.enforcement import refuse_drawn_terms, search_with_terms
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
@@ -63,12 +63,12 @@ class Translator:
     ) -> None:
         if not models:
             raise ModelError("Give at least one model to translate with.")
-        fingerprints = {model.tokenizer.fingerprint for model in models}
+        fingerprints = {model.tokenizers.fingerprint for model in models}
         if len(fingerprints) > 1:
             raise ModelError("Models of an ensemble must share one tokenizer; these have different ones.")
-        self.tokenizer = models[0].tokenizer
+        self.tokenizers = models[0].tokenizers
         self.compute = settle(threads=threads, precision="float32", device="cpu")
-        self.precision = choose_precision(precision, [model.description.architecture for model in models])
+        self.precision = _choose_precision(precision, models)
         if self.precision == "int8":
             steppers: list[Stepwise[Any]] = [_frozen(model) for model in models]
             models = [replace(model, parameters={}) for model in models]  # the float32 weights can go
@@ -106,7 +106,7 @@ class Translator:
         """A text that is equal for equal models, computed in the same precision."""
         weights = [sha256_of_file(model.folder / WEIGHTS) for model in self.models]
         lists = [sha256_of_file(m.folder / SHORTLIST) for m in self.models[:1] if (m.folder / SHORTLIST).is_file()]
-        return " ".join([*weights, self.tokenizer.fingerprint, self.precision, *lists])
+        return " ".join([*weights, self.tokenizers.fingerprint, self.precision, *lists])
 
     @property
     def longest_sentence(self) -> int:
@@ -173,9 +173,9 @@ class Translator:
     def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
         """Return how probable the model finds each pair's target, given its source, both taken as one sentence."""
         assert len(self.models) == 1, "likelihood is defined for one model"
-        encoded = encode_pairs(self.tokenizer, pairs)
+        encoded = encode_pairs(self.tokenizers, pairs)
         return [
-            Likelihood(tuple(self.tokenizer.piece(token) for token in target), tuple(log_probabilities))
+            Likelihood(tuple(self.tokenizers.target.piece(token) for token in target), tuple(log_probabilities))
             for (_, target), log_probabilities in zip(
                 encoded, log_probabilities_of_pairs(self.networks[0], encoded), strict=True
             )
@@ -200,25 +200,27 @@ class Translator:
         def translate(ids: list[int]) -> tuple[int, ...]:
             refuse_drawn_terms(config, glossary)
             self._refuse_to_inspect(ids, longest=self.longest_sentence)
-            whole = Sentence(text=0, place=0, protected=protect(text), ids=tuple(ids), key=0)
+            whole = Sentence(text=0, place=0, protected=self.tokenizers.protect(text), ids=tuple(ids), key=0)
             return self._search([whole], config, glossary=glossary)[0][0].tokens
 
         if target is None:
-            source, shown = found_pair(self.tokenizer, text, translate=translate)
+            source, shown = found_pair(self.tokenizers, text, translate=translate)
         else:
-            source, shown = forced_pair(self.tokenizer, text, target)
+            source, shown = forced_pair(self.tokenizers, text, target)
             self._refuse_to_inspect(source.ids, longest=self.longest_sentence)
             self._refuse_to_inspect(shown.ids, longest=self.longest_sentence + config.extra_length)
         return inspect(
             self._weights[0]().network(),
-            self.tokenizer,
+            self.tokenizers.target,
             replace(source, language=self.languages.source),
             replace(shown, language=self.languages.target),
             translated=TranslationSource(
                 precision=self.precision,
                 models=len(self.models),
                 is_forced=target is not None,
-                log_probabilities=stepped_log_probabilities(self.stepper, source.ids, shown.ids),
+                log_probabilities=stepped_log_probabilities(
+                    self.stepper, source.ids, shown.ids, start=self.tokenizers.special.start
+                ),
             ),
             with_numbers=numbers,
         )
@@ -237,11 +239,13 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         searcher = Searcher(
             self.stepper,
-            self.tokenizer.decode,
+            self.tokenizers.target.decode,
             threads=self.compute.threads if self.precision == "int8" else 1,
             shortlist=self._shortlist if config.shortlist else None,
         )
-        return search_with_terms(sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizer)
+        return search_with_terms(
+            sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizers.target
+        )
 
     @cached_property
     def _shortlist(self) -> Shortlist:
@@ -306,8 +310,8 @@ class Translator:
         return len(self._encode(text)[1])
 
     def _encode(self, text: str) -> tuple[Protected, tuple[int, ...]]:
-        protected = protect(text)
-        return protected, (*self.tokenizer.encode(protected.text), EOS)
+        protected = self.tokenizers.protect(text)
+        return protected, tuple(self.tokenizers.encode_source(protected.text))
 
     def _sentences(
         self,
@@ -318,7 +322,7 @@ class Translator:
     ) -> list[Sentence]:
         sentences: list[Sentence] = []
         for text, own in enumerate(parts):
-            prefix = self.tokenizer.encode(prefixes[text]) if prefixes else []
+            prefix = self.tokenizers.target.encode(prefixes[text]) if prefixes else []
             for place in (place for place, (_, is_sentence) in enumerate(own) if is_sentence):
                 protected, ids = self._encode(own[place][0])
                 key = (numbers[text] if numbers else text) * 1_000_003 + place
@@ -329,12 +333,13 @@ class Translator:
     def _assemble(
         self, text: str, parts: Sequence[tuple[str, bool]], own: dict[int, _Found], *, glossary: Glossary
     ) -> Translation:
+        tokenizer = self.tokenizers.target
         count = max((len(hypotheses) for _, hypotheses in own.values()), default=1)
         alternatives = []
         for rank in range(count):
             chosen = {place: (s, hypotheses[min(rank, len(hypotheses) - 1)]) for place, (s, hypotheses) in own.items()}
             written = [
-                restore(self.tokenizer.decode(chosen[place][1].tokens), chosen[place][0].protected.originals)
+                restore(tokenizer.decode(chosen[place][1].tokens), chosen[place][0].protected.originals)
                 if is_sentence
                 else part
                 for place, (part, is_sentence) in enumerate(parts)
@@ -345,11 +350,11 @@ class Translator:
                     text="".join(written),
                     score=sum(hypothesis.score for hypothesis in hypotheses),
                     log_probability=sum(hypothesis.log_probability for hypothesis in hypotheses),
-                    tokens=tuple(self.tokenizer.piece(token) for h in hypotheses for token in h.tokens),
+                    tokens=tuple(tokenizer.piece(token) for h in hypotheses for token in h.tokens),
                     is_finished=all(hypothesis.is_finished for hypothesis in hypotheses),
                 )
             )
-        best = [(s, self.tokenizer.decode(hypotheses[0].tokens)) for s, hypotheses in own.values()]
+        best = [(s, tokenizer.decode(hypotheses[0].tokens)) for s, hypotheses in own.values()]
         placeholders = (lost for s, output in best for lost in missing(s.protected, output))
         terms = (
             lost for s, output in best for lost in glossary.lost(s.protected.text, s.without_foreign_symbols(output))
@@ -366,6 +371,16 @@ def _frozen(model: ModelDirectory) -> Int8Network:
     config = model.description.architecture
     assert isinstance(config, ModelConfig), "choose_precision declines other networks"
     return Int8Network(model.parameters, config)
+
+
+def _choose_precision(wanted: WantedPrecision, models: Sequence[ModelDirectory]) -> Precision:
+    if all(model.tokenizers.special == OWN_SPECIAL_TOKENS for model in models):
+        return choose_precision(wanted, [model.description.architecture for model in models])
+    if wanted == "int8":
+        raise ConfigError(
+            "There is no int8 form of a model with other special tokens. Choose another precision, or auto."
+        )
+    return fastest_precision("cpu", flags=processor_flags()) if wanted == "auto" else wanted
 
 
 def _same(model: ModelDirectory) -> ModelDirectory:

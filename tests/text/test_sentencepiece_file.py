@@ -6,8 +6,9 @@ import pytest
 import sentencepiece
 
 from transduce.errors import ModelError
-from transduce.text.tokenizer import Tokenizer
-from transduce.text.vocabulary import LARGEST_FILE, LARGEST_VOCABULARY, read_model, write_model
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.sentencepiece_file import LARGEST_FILE, read_model, write_model
+from transduce.text.vocabulary import LARGEST_VOCABULARY
 
 
 def test_reading_undoes_writing() -> None:
@@ -15,7 +16,7 @@ def test_reading_undoes_writing() -> None:
     assert read_model(write_model(learned), name="x") == learned
 
 
-def test_another_reader_finds_the_same_numbers_in_the_file(tokenizer: Tokenizer) -> None:
+def test_another_reader_finds_the_same_numbers_in_the_file(tokenizer: BpeTokenizer) -> None:
     protocol = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
     model = protocol.ModelProto.FromString(tokenizer.to_bytes())
     assert model.trainer_spec.vocab_size == len(model.pieces) == tokenizer.vocabulary_size
@@ -48,7 +49,7 @@ def test_another_reader_finds_the_same_numbers_in_the_file(tokenizer: Tokenizer)
 )
 def test_a_file_with_unsound_pieces_is_refused(learned: tuple[str, ...], flaw: str) -> None:
     with pytest.raises(ModelError, match=r"my\.model is damaged or was made by another program than transduce\. Take"):
-        Tokenizer.from_bytes(write_model(learned), name="my.model")
+        BpeTokenizer.from_bytes(write_model(learned), name="my.model")
 
 
 @pytest.mark.parametrize(
@@ -67,24 +68,24 @@ def test_a_file_with_unsound_pieces_is_refused(learned: tuple[str, ...], flaw: s
 )
 def test_what_is_no_tokenizer_is_refused(content: bytes) -> None:
     with pytest.raises(ModelError, match=r"tokenizer\.model is damaged or"):
-        Tokenizer.from_bytes(content)
+        BpeTokenizer.from_bytes(content)
 
 
 def test_sizes_are_checked_before_work_is_done() -> None:
     with pytest.raises(ModelError, match="at most 20,971,520"):
-        Tokenizer.from_bytes(bytes(LARGEST_FILE + 1))
+        BpeTokenizer.from_bytes(bytes(LARGEST_FILE + 1))
     with pytest.raises(ModelError, match="more pieces than the 262,144"):
-        Tokenizer.from_bytes(b"\n\x02\n\x00" * (LARGEST_VOCABULARY + 1))
+        BpeTokenizer.from_bytes(b"\n\x02\n\x00" * (LARGEST_VOCABULARY + 1))
     with pytest.raises(ModelError, match="is damaged or"):
-        Tokenizer.from_bytes(b"\n\xff\xff\xff\xff\x7f\n\x01a")
+        BpeTokenizer.from_bytes(b"\n\xff\xff\xff\xff\x7f\n\x01a")
 
 
 @pytest.mark.parametrize("change", [b"\x00" * 4, struct.pack("<f", float("nan")), struct.pack("<f", 5.0)])
-def test_a_changed_score_is_refused(tokenizer: Tokenizer, change: bytes) -> None:
+def test_a_changed_score_is_refused(tokenizer: BpeTokenizer, change: bytes) -> None:
     content, score = tokenizer.to_bytes(), struct.pack("<f", -100.0)
     assert content.count(score) == 1
     with pytest.raises(ModelError):
-        Tokenizer.from_bytes(content.replace(score, change))
+        BpeTokenizer.from_bytes(content.replace(score, change))
 
 
 @pytest.mark.parametrize(
@@ -92,9 +93,9 @@ def test_a_changed_score_is_refused(tokenizer: Tokenizer, change: bytes) -> None
     [b"\x00", b"\n\x00", b"\x12\x02\x18\x01", b"\x1a\x05\x12\x03abc", b"\x22\x02\x0a\x00", b"\x2a\x05\x12\x03abc"],
     ids=["rubbish", "piece", "trainer", "charsmap", "self-test", "denormalizer"],
 )
-def test_nothing_may_be_added(tokenizer: Tokenizer, extra: bytes) -> None:
+def test_nothing_may_be_added(tokenizer: BpeTokenizer, extra: bytes) -> None:
     with pytest.raises(ModelError):
-        Tokenizer.from_bytes(tokenizer.to_bytes() + extra)
+        BpeTokenizer.from_bytes(tokenizer.to_bytes() + extra)
 
 
 def test_a_sentencepiece_model_of_other_make_is_refused(lines: list[str]) -> None:
@@ -103,7 +104,7 @@ def test_a_sentencepiece_model_of_other_make_is_refused(lines: list[str]) -> Non
         sentence_iterator=iter(lines), model_writer=foreign, vocab_size=200, model_type="bpe", minloglevel=2
     )
     with pytest.raises(ModelError, match="made by another program"):
-        Tokenizer.from_bytes(foreign.getvalue())
+        BpeTokenizer.from_bytes(foreign.getvalue())
 
 
 def mutate(content: bytes, generator: random.Random) -> bytes:
@@ -137,7 +138,7 @@ def attack(content: bytes, *, times: int) -> int:
     for _ in range(times):
         damaged = mutate(content, generator)
         try:
-            tokenizer = Tokenizer.from_bytes(damaged)
+            tokenizer = BpeTokenizer.from_bytes(damaged)
         except ModelError:
             continue
         accepted += 1
@@ -148,11 +149,11 @@ def attack(content: bytes, *, times: int) -> int:
     return accepted
 
 
-def test_a_damaged_file_is_refused_or_whole(tokenizer: Tokenizer) -> None:
+def test_a_damaged_file_is_refused_or_whole(tokenizer: BpeTokenizer) -> None:
     # A changed letter within a piece makes another sound vocabulary; a checksum elsewhere must tell.
     assert attack(tokenizer.to_bytes(), times=1500) < 750
 
 
 @pytest.mark.slow
-def test_many_damaged_files_are_refused_or_whole(tokenizer: Tokenizer) -> None:
+def test_many_damaged_files_are_refused_or_whole(tokenizer: BpeTokenizer) -> None:
     assert attack(tokenizer.to_bytes(), times=20_000) < 10_000

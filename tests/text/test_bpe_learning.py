@@ -9,21 +9,23 @@ import sentencepiece
 
 from transduce.errors import ConfigError, DataError
 from transduce.progress import Silent
+from transduce.text.bpe_learning import count_words
+from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.normalization import normalize
 from transduce.text.placeholders import RESERVED
-from transduce.text.tokenizer import Tokenizer
-from transduce.text.vocabulary_learning import count_words
 
 LEARN = """
 import sys
-from transduce.text.tokenizer import Tokenizer
+from transduce.text.bpe_tokenizer import BpeTokenizer
 lines = sys.stdin.buffer.read().decode("utf-8").split("\\n")
-print(Tokenizer.learn(lines, vocabulary_size=500).fingerprint)
+print(BpeTokenizer.learn(lines, vocabulary_size=500).fingerprint)
 """
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_learning_gives_the_same_bytes_in_every_process(tokenizer: Tokenizer, lines: list[str], hash_seed: str) -> None:
+def test_learning_gives_the_same_bytes_in_every_process(
+    tokenizer: BpeTokenizer, lines: list[str], hash_seed: str
+) -> None:
     environment = {
         **os.environ,
         "PYTHONHASHSEED": hash_seed,
@@ -41,7 +43,9 @@ def test_learning_gives_the_same_bytes_in_every_process(tokenizer: Tokenizer, li
     assert finished.stderr == b""
 
 
-def test_learning_from_counts_is_what_sentencepiece_learns_from_lines(tokenizer: Tokenizer, lines: list[str]) -> None:
+def test_learning_from_counts_is_what_sentencepiece_learns_from_lines(
+    tokenizer: BpeTokenizer, lines: list[str]
+) -> None:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=map(normalize, lines),
@@ -58,12 +62,12 @@ def test_learning_from_counts_is_what_sentencepiece_learns_from_lines(tokenizer:
     assert learned == [tokenizer.piece(token) for token in range(276, 500)]
 
 
-def test_the_order_of_the_lines_does_not_matter(tokenizer: Tokenizer, lines: list[str]) -> None:
+def test_the_order_of_the_lines_does_not_matter(tokenizer: BpeTokenizer, lines: list[str]) -> None:
     shuffled = random.Random(3).sample(lines, len(lines))
-    assert Tokenizer.learn(iter(shuffled), vocabulary_size=500).to_bytes() == tokenizer.to_bytes()
+    assert BpeTokenizer.learn(iter(shuffled), vocabulary_size=500).to_bytes() == tokenizer.to_bytes()
 
 
-def test_frequent_words_become_one_piece(tokenizer: Tokenizer) -> None:
+def test_frequent_words_become_one_piece(tokenizer: BpeTokenizer) -> None:
     assert [tokenizer.piece(token) for token in tokenizer.encode("Meine Schwester")] == ["▁Meine", "▁Schwester"]
 
 
@@ -76,12 +80,12 @@ def test_more_than_the_text_supports_gives_all_that_it_supports(lines: list[str]
             self.notes.append(message)
 
     notes = Notes()
-    largest = Tokenizer.learn(lines, vocabulary_size=37_000, progress=notes)
+    largest = BpeTokenizer.learn(lines, vocabulary_size=37_000, progress=notes)
     assert largest.vocabulary_size < 37_000
     assert notes.notes == [f"The text supports a vocabulary of {largest.vocabulary_size}, not 37000."]
     # Every word that is not cut by a change of script is one piece.
     assert all(len(largest.encode(word)) == 1 for word in ("baker", "Schwester", "Kraków", "grüne", "Ärztin"))
-    exactly = Tokenizer.learn(lines, vocabulary_size=largest.vocabulary_size)
+    exactly = BpeTokenizer.learn(lines, vocabulary_size=largest.vocabulary_size)
     assert exactly.to_bytes() == largest.to_bytes()
 
 
@@ -90,7 +94,7 @@ def test_more_than_the_text_supports_gives_all_that_it_supports(lines: list[str]
 )
 @pytest.mark.parametrize("vocabulary_size", [278, 279, 300, 8000])
 def test_tiny_corpora_are_enough(lines: list[str], vocabulary_size: int) -> None:
-    tokenizer = Tokenizer.learn(lines, vocabulary_size=vocabulary_size)
+    tokenizer = BpeTokenizer.learn(lines, vocabulary_size=vocabulary_size)
     assert 276 < tokenizer.vocabulary_size <= vocabulary_size
     text = " ".join([*lines, "Whatever else: ☃"])
     assert tokenizer.decode(tokenizer.encode(text)) == normalize(text)
@@ -98,7 +102,7 @@ def test_tiny_corpora_are_enough(lines: list[str], vocabulary_size: int) -> None
 
 def test_an_alphabet_larger_than_the_vocabulary_leaves_rare_characters_to_bytes() -> None:
     common, rare = "the cat sat " * 50, "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
-    tokenizer = Tokenizer.learn([common, rare], vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn([common, rare], vocabulary_size=400)
     assert tokenizer.vocabulary_size == 400
     assert len(tokenizer.encode("the cat")) == 2
     assert tokenizer.decode(tokenizer.encode(rare)) == rare
@@ -106,7 +110,7 @@ def test_an_alphabet_larger_than_the_vocabulary_leaves_rare_characters_to_bytes(
 
 def test_characters_that_make_sentencepiece_skip_or_abort_are_learned_around() -> None:
     lines = ["\u2585bars\u2585", "nul\x00 and\ttab", "a" * 70_000, "mark\u2581", "half \ud800"]
-    tokenizer = Tokenizer.learn(lines, vocabulary_size=400)
+    tokenizer = BpeTokenizer.learn(lines, vocabulary_size=400)
     assert len(tokenizer.encode("bars")) == 1
     for line in lines:
         assert tokenizer.decode(tokenizer.encode(line)) == normalize(line)
@@ -127,10 +131,10 @@ def test_an_endless_word_is_counted_in_parts() -> None:
 @pytest.mark.parametrize("lines", [[], ["", " \n"], [RESERVED[0], "\x00"]])
 def test_no_text_is_an_error(lines: list[str]) -> None:
     with pytest.raises(DataError, match="no text to learn a vocabulary from"):
-        Tokenizer.learn(lines, vocabulary_size=1000)
+        BpeTokenizer.learn(lines, vocabulary_size=1000)
 
 
 @pytest.mark.parametrize("size", [-1, 0, 277, 300_000])
 def test_an_impossible_size_is_an_error(size: int) -> None:
     with pytest.raises(ConfigError, match=f"vocabulary_size = {size} is not possible.*from 278 to 262144"):
-        Tokenizer.learn(["a"], vocabulary_size=size)
+        BpeTokenizer.learn(["a"], vocabulary_size=size)

@@ -1,12 +1,12 @@
-"""Learning a byte-pair vocabulary from text, shared by source and target (section 5.1).
+"""Learning a byte-pair vocabulary from text (section 5.1).
 
-Byte-pair encoding looks at words and how often they occur, at nothing else. So the corpus is read once as a stream, its
-words are counted here, and sentencepiece learns from the counts. That uses every line, needs memory for the different
-words only, and gives the same vocabulary for the same lines on any number of cores.
+Byte-pair encoding depends on words and their counts alone. So we read the corpus once as a stream, count its words, and
+let sentencepiece learn from the counts. This uses every line, needs memory for the different words only, and gives the
+same vocabulary for the same lines on any number of cores.
 
-Departures: a word is cut every 64 characters, for sentencepiece aborts on one of 65,536; once there are more than two
-million different words, the rarer half of them is forgotten; and a character so rare that it makes up less than one in
-ten million, or for which there is no room, is left to the bytes.
+Departures: a word is cut every 64 characters, because sentencepiece aborts on one of 65,536. Above two million
+different words, the rarer half is dropped. A character is left to the bytes if less than one character in ten million
+is this one, or if the vocabulary has no room for it.
 """
 
 import io
@@ -15,16 +15,16 @@ from collections.abc import Iterable, Iterator
 
 import sentencepiece
 
-from transduce.errors import ConfigError, DataError
+from transduce.errors import DataError
 from transduce.progress import Progress
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.normalization import WORD_MARK, normalize
 from transduce.text.placeholders import RESERVED
-from transduce.text.vocabulary import BOS, EOS, FIRST_LEARNED, LARGEST_VOCABULARY, LONGEST_PIECE, PAD, UNK
+from transduce.text.sentencepiece_file import LONGEST_PIECE
+from transduce.text.vocabulary import FIRST_LEARNED, frequent_characters, require_possible_size
 
 LONGEST_WORD = 64  # characters
 MOST_WORDS = 2_000_000
-RAREST_CHARACTER = 1e-7  # of all characters
-SMALLEST_VOCABULARY = FIRST_LEARNED + 2  # the mark of a word's beginning and one letter
 
 # Symbols are no part of words; and the trainer, which keeps U+2585 for itself, would skip a word that holds it.
 _WITHOUT_SYMBOLS = str.maketrans(dict.fromkeys([*RESERVED, "\u2585"], " "))
@@ -32,11 +32,7 @@ _WITHOUT_SYMBOLS = str.maketrans(dict.fromkeys([*RESERVED, "\u2585"], " "))
 
 def learn_pieces(lines: Iterable[str], *, vocabulary_size: int, progress: Progress) -> list[str]:
     """Return the learned pieces of a vocabulary of `vocabulary_size` ids, or of the largest that the lines support."""
-    if not SMALLEST_VOCABULARY <= vocabulary_size <= LARGEST_VOCABULARY:
-        raise ConfigError(
-            f"vocabulary_size = {vocabulary_size} is not possible: {FIRST_LEARNED} ids are special, reserved or bytes. "
-            f"Choose from {SMALLEST_VOCABULARY} to {LARGEST_VOCABULARY}; some thousands are usual."
-        )
+    require_possible_size(vocabulary_size)
     counts = count_words(lines, progress=progress)
     if not counts:
         raise DataError("There is no text to learn a vocabulary from: every line is empty. Check the training files.")
@@ -78,9 +74,7 @@ def _alphabet(counts: Counter[str], *, room: int) -> set[str]:
     for word, count in counts.items():
         for character in word:
             frequency[character] += count
-    enough = frequency.total() * RAREST_CHARACTER
-    ranked = sorted(frequency, key=lambda character: (-frequency[character], character))
-    return {character for character in ranked[: max(1, room // 2)] if frequency[character] >= enough}
+    return set(frequent_characters(frequency, most=max(1, room // 2)))
 
 
 def _as_lines(counts: Counter[str], alphabet: set[str]) -> Iterator[str]:
@@ -105,10 +99,10 @@ def _train(lines: Iterable[str], *, vocabulary_size: int) -> list[str]:
         byte_fallback=True,
         character_coverage=1.0,
         max_sentencepiece_length=LONGEST_PIECE,
-        pad_id=PAD,
-        unk_id=UNK,
-        bos_id=BOS,
-        eos_id=EOS,
+        pad_id=OWN_SPECIAL_TOKENS.padding,
+        unk_id=OWN_SPECIAL_TOKENS.unknown,
+        bos_id=OWN_SPECIAL_TOKENS.start,
+        eos_id=OWN_SPECIAL_TOKENS.end,
         user_defined_symbols=list(RESERVED),
         num_threads=1,
         minloglevel=2,

@@ -1,0 +1,118 @@
+"""The file of a byte-pair vocabulary: a sentencepiece model, so that other programs can read it.
+
+`vocabulary.py` gives the ids. The learned pieces are in order of their rank, the best merge first.
+
+We write the file ourselves, and all of it but the learned pieces is fixed: the file that sentencepiece would write
+differs with the number of its threads. This also makes reading safe. `read_model` extracts the learned pieces, checks
+them and writes them again; the result must equal the file that was read. Nothing else of an untrusted file reaches
+sentencepiece, which aborts on some files.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from transduce.errors import ModelError
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.text.normalization import WORD_MARK, can_stand_in_a_word
+from transduce.text.placeholders import RESERVED, SYMBOL
+from transduce.text.vocabulary import FIRST_LEARNED, LARGEST_VOCABULARY, REMEDY, SPECIAL_PIECES, byte_name
+
+LONGEST_PIECE = 16  # characters
+LARGEST_FILE = LARGEST_VOCABULARY * (4 * LONGEST_PIECE + 16)  # bytes
+
+_UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6  # SentencePiece.Type; a normal piece needs no mention
+
+
+def write_model(learned: Iterable[str]) -> bytes:
+    """Return the sentencepiece model that holds the `learned` pieces."""
+    special = OWN_SPECIAL_TOKENS
+    entries = [
+        _entry(piece, 0, _UNKNOWN if token == special.unknown else _CONTROL)
+        for token, piece in enumerate(SPECIAL_PIECES)
+    ]
+    entries += [_entry(symbol, 0, _USER_DEFINED) for symbol in RESERVED]
+    entries += [_entry(byte_name(value), 0, _BYTE) for value in range(256)]
+    entries += [_entry(piece, -rank) for rank, piece in enumerate(learned)]
+    trainer = (
+        *(_number(3, 2), _number(4, len(entries)), _number(35, True)),  # model_type = BPE, vocab_size, byte_fallback
+        *(_number(40, special.unknown), _number(41, special.start)),
+        *(_number(42, special.end), _number(43, special.padding)),
+    )
+    normalizer = (
+        *(_field(1, b"identity"), _number(3, True)),  # add_dummy_prefix: the first word is cut like every other
+        *(_number(4, False), _number(5, True)),  # remove_extra_whitespaces, escape_whitespaces
+    )
+    return b"".join((*entries, _field(2, b"".join(trainer)), _field(3, b"".join(normalizer))))
+
+
+def read_model(content: bytes, *, name: str) -> tuple[str, ...]:
+    """Return the learned pieces of a model written by `write_model`; `name` is what errors call it."""
+    if len(content) > LARGEST_FILE:
+        raise ModelError(f"{name} has {len(content):,} bytes; a tokenizer has at most {LARGEST_FILE:,}. {REMEDY}")
+    try:
+        pieces = list(islice(_pieces(content), LARGEST_VOCABULARY + 1))
+    except (ValueError, IndexError):
+        raise ModelError(f"{name} is damaged or is not a tokenizer. {REMEDY}") from None
+    if len(pieces) > LARGEST_VOCABULARY:
+        raise ModelError(f"{name} has more pieces than the {LARGEST_VOCABULARY:,} that a tokenizer may have. {REMEDY}")
+    learned = tuple(pieces[FIRST_LEARNED:])
+    are_sound = WORD_MARK in learned and len(set(pieces)) == len(pieces) and all(map(_is_sound, learned))
+    if not are_sound or write_model(learned) != content:
+        raise ModelError(f"{name} is damaged or was made by another program than transduce. {REMEDY}")
+    return learned
+
+
+def _is_sound(piece: str) -> bool:
+    """Tell whether sentencepiece can be handed `piece`, and ordinary text can be cut into it."""
+    body = piece.removeprefix(WORD_MARK)
+    return piece == WORD_MARK or (
+        0 < len(body) <= LONGEST_PIECE and can_stand_in_a_word(body) and not SYMBOL.search(body)
+    )
+
+
+def _pieces(content: bytes) -> Iterator[str]:
+    """Read the text of each entry; what else an entry or the file holds is compared later."""
+    position = 0
+    while position < len(content) and content[position] == 0x0A:
+        length, start = _read_varint(content, position + 1)
+        position = start + length
+        if content[start] != 0x0A or position > len(content):
+            raise ValueError
+        text_length, text_start = _read_varint(content, start + 1)
+        if text_start + text_length > position:
+            raise ValueError
+        yield content[text_start : text_start + text_length].decode("utf-8")
+
+
+def _entry(piece: str, score: int, kind: int | None = None) -> bytes:
+    body = _field(1, piece.encode("utf-8")) + b"\x15" + struct.pack("<f", score)
+    return _field(1, body if kind is None else body + _number(3, kind))
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+
+
+def _number(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _read_varint(content: bytes, position: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 35, 7):
+        byte = content[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise ValueError

@@ -1,0 +1,41 @@
+"""Tokenizers on disk: `tokenizer.model`, and `source_tokenizer.model` if sources have a tokenizer of their own.
+
+The first bytes of a file say its kind: `CharacterTokenizer` has a header, and every other file must be a sentencepiece
+model that transduce wrote. A file is read only if it is not too large, and nothing in it is executed.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from transduce.errors import ModelError
+from transduce.progress import Progress
+from transduce.text import character_tokenizer, sentencepiece_file
+from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.character_tokenizer import CharacterTokenizer
+from transduce.text.tokenizer import Tokenizer, TokenizerKind
+from transduce.text.vocabulary import REMEDY
+
+TOKENIZER, SOURCE_TOKENIZER = "tokenizer.model", "source_tokenizer.model"
+
+_LARGEST_FILE = max(character_tokenizer.LARGEST_FILE, sentencepiece_file.LARGEST_FILE)
+
+
+def learn_tokenizer(
+    kind: TokenizerKind, lines: Iterable[str], *, vocabulary_size: int, progress: Progress
+) -> Tokenizer:
+    """Learn a tokenizer of this kind from `lines`, placeholders already replaced."""
+    tokenizers: dict[TokenizerKind, type[BpeTokenizer | CharacterTokenizer]] = {
+        "bpe": BpeTokenizer,
+        "characters": CharacterTokenizer,
+    }
+    return tokenizers[kind].learn(lines, vocabulary_size=vocabulary_size, progress=progress)
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Return the tokenizer in a file; a ModelError if it is damaged, foreign or too large."""
+    size = path.stat().st_size
+    if size > _LARGEST_FILE:
+        raise ModelError(f"{path} has {size:,} bytes; a tokenizer has at most {_LARGEST_FILE:,}. {REMEDY}")
+    content = path.read_bytes()
+    reader = CharacterTokenizer if content.startswith(character_tokenizer.HEADER) else BpeTokenizer
+    return reader.from_bytes(content, name=str(path))
