@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from transduce.decoding.stepwise import TransformerStepper
 from transduce.inspection.pair import forced_pair
 from transduce.inspection.precision import Translated, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.tokenizer import Tokenizer
 
 HOSTILE = 'the </script><script>alert("x")</script> & dog runs'
@@ -38,7 +38,7 @@ def network(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Transformer
 @pytest.fixture(scope="session")
 def report(network: Transformer, tokenizer: Tokenizer) -> AttentionReport:
     source, target = forced_pair(tokenizer, HOSTILE, "der Hund läuft")
-    asked = stepped_log_probabilities(TransformerStepper(network), source.ids, target.ids)
+    asked = stepped_log_probabilities(TorchStepper(network), source.ids, target.ids)
     return inspect(
         network,
         tokenizer,

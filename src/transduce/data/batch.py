@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from transduce.data.batching import Sentences
+from transduce.data.padding import pad_ids
 from transduce.data.token_store import TokenStore
 from transduce.text.tokenizer import EOS, PAD, Tokenizer
 
@@ -81,10 +81,7 @@ def collate(store: TokenStore, sentences: Sentences, *, resegmentation: Resegmen
 
 def pad_rows(rows: Sequence[Ids]) -> Tensor:
     """Return rows of ids as one int64 tensor, padded at the end to the longest."""
-    padded = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
-    for place, row in enumerate(rows):
-        padded[place, : len(row)] = row
-    return torch.from_numpy(padded)
+    return torch.from_numpy(pad_ids(rows, padding=PAD))
 
 
 def _resegmented(text: str, usual: Ids, number: int, how: Resegmentation) -> Ids:
