@@ -113,4 +113,6 @@ def authors_parameter_count(config: ModelConfig) -> int:
 
 
 def _network_class(config: NetworkConfig) -> Any:  # noqa: ANN401 - each takes its own config
-    return next(network for own, network in NETWORKS.values() if type(config) is own)
+    own, network = NETWORKS[config.kind]
+    assert type(config) is own, f"{type(config).__name__} is not the config of a {config.kind}"
+    return network

@@ -28,25 +28,35 @@ from transduce.engine.calls import Program
 from transduce.engine.fused_kernels import FusedKernels
 from transduce.engine.int8_state import Int8State, Rows
 from transduce.engine.vnni_products import GROUP
-from transduce.model.config import ModelConfig
-from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
+from transduce.model.config import SIZES, ModelConfig
+from transduce.model.positional_encoding import computed_positions
+from transduce.networks.handled import Handled
 from transduce.networks.network import NetworkConfig
 
 ENCODED_AT_ONCE = 1024  # tokens; more would be no faster, and what is between two products would leave the caches
 FIRST_STEPS = 24  # positions for whose places there is room at first; it doubles when it is full
 NEXT_STEPS = 8  # positions for whose keys and values there is room, before those that no beam looks at are left behind
 FEW_PLACES = 256  # for as many keys and values there is always room: a sentence alone then seldom needs more
+HANDLED = Handled(
+    "transformer",
+    {
+        **SIZES,
+        "norm": ("post", "pre"),
+        "positions": ("sinusoidal", "concatenated", "learned", "none"),
+        "scores": ("scaled", "unscaled"),
+        "attention_bias": (False, True),
+        "activation": ("relu", "gelu"),
+        "tied": ("all", "decoder", "inputs", "none"),
+    },
+)
 
 
 def obstacle(config: NetworkConfig) -> str | None:
     """Return what of a network has no int8 form here, or None."""
-    if not isinstance(config, ModelConfig):
-        return type(config).__name__
-    if config.scores == "additive":
-        return 'scores = "additive"'
-    if config.query_width != config.value_width:
-        return "d_k and d_v that differ"
-    return None
+    found = HANDLED.obstacle(config)
+    if found is None and isinstance(config, ModelConfig) and config.query_width != config.value_width:
+        return f"d_k = {config.query_width} and d_v = {config.value_width} (only equal ones)"
+    return found
 
 
 @dataclass(frozen=True)
@@ -357,7 +367,4 @@ def _positions(config: ModelConfig, learned: Tensor | None, *, length: int = 256
     if config.positions == "learned":
         assert learned is not None, "a learned table cannot grow"
         return learned.detach().float().clone()
-    if config.positions == "none":
-        return torch.zeros(length, config.d_model)
-    make = concatenated_positions if config.positions == "concatenated" else sinusoidal_positions
-    return make(length, config.d_model).float().contiguous()
+    return computed_positions(config, length).float().contiguous()

@@ -2,8 +2,7 @@
 
 CTranslate2 writes the files itself, from a specification that is filled in here. Positions go in as a table of our
 own, in the paper's order, or of zeros where there are none, so every kind of positions can be expressed; so can
-unscaled scores, as a scale of 1 for the queries. What it has no layer for (additive scores, heads whose values and
-keys differ in width) is refused.
+unscaled scores, as a scale of 1 for the queries. A network that is not in `HANDLED` is refused.
 
 What was written is loaded again and asked for the log-probabilities of sentence pairs. They must be ours: its search
 divides by another length penalty, so translations would prove nothing.
@@ -20,12 +19,14 @@ from torch import Tensor
 from transduce.errors import ModelError
 from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
-from transduce.model.config import ModelConfig
+from transduce.model.config import SIZES, ModelConfig
 from transduce.model.layers import LAYER_NORM_EPSILON
-from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
+from transduce.model.positional_encoding import computed_positions
 from transduce.model.transformer import Transformer
 from transduce.model_directory import ModelDirectory
+from transduce.networks.handled import Handled
 from transduce.networks.log_probabilities import token_log_probabilities
+from transduce.networks.network import NetworkConfig
 
 LONGEST = 1024
 """Rows of the position tables, unless positions are learned; a sentence that is longer is refused there."""
@@ -33,6 +34,26 @@ _PAIRS = 8  # sentence pairs that the written model is held against ours with
 _DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # the largest mean one in a log-probability that rounding explains
 
 Weights = Literal["float32", "int8"]
+HANDLED = Handled(
+    "transformer",
+    {
+        **SIZES,
+        "norm": ("post", "pre"),
+        "positions": ("sinusoidal", "concatenated", "learned", "none"),
+        "scores": ("scaled", "unscaled"),
+        "attention_bias": (False, True),
+        "activation": ("relu", "gelu"),
+        "tied": ("all", "decoder", "inputs", "none"),
+    },
+)
+
+
+def obstacle(config: NetworkConfig) -> str | None:
+    """Return what of a network CTranslate2 has no place for, or None."""
+    found = HANDLED.obstacle(config)
+    if found is None and isinstance(config, ModelConfig) and config.query_width != config.value_width:
+        return f"d_k = {config.query_width} and d_v = {config.value_width} (only equal ones)"
+    return found
 
 
 def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights = "float32") -> float:
@@ -43,9 +64,8 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights 
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
-    if not isinstance(config, ModelConfig):
-        raise ModelError(f"CTranslate2 has no place for a network of kind {config.kind!r}. Export another model.")
-    _require_expressible(config)
+    if (found := obstacle(config)) or not isinstance(config, ModelConfig):
+        raise ModelError(f"CTranslate2 has no place for this model's {found}. Export another model.")
     content = sentencepiece_model(model, program="CTranslate2")
     library = _library()
     specification = _specification(library, config)
@@ -79,16 +99,6 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
             "Install it with: pip install 'transduce[ctranslate2]'"
         ) from None
     return ctranslate2
-
-
-def _require_expressible(config: ModelConfig) -> None:
-    faults = []
-    if config.scores == "additive":
-        faults.append('scores = "additive": its attention knows dot products only')
-    if config.query_width != config.value_width:
-        faults.append(f"d_k = {config.query_width} and d_v = {config.value_width}: its heads have one width for both")
-    if faults:
-        raise ModelError(f"CTranslate2 has no place for this model's {'; '.join(faults)}. Export another model.")
 
 
 def _specification(library: Any, config: ModelConfig) -> Any:  # noqa: ANN401
@@ -146,10 +156,7 @@ def _fill_norm(norm: Any, weights: Mapping[str, "np.ndarray[Any, Any]"], name: s
 def _positions(config: ModelConfig, learned: "np.ndarray[Any, Any] | None") -> "np.ndarray[Any, Any]":
     if learned is not None:
         return learned
-    if config.positions == "none":
-        return np.zeros((LONGEST, config.d_model), dtype=np.float32)
-    make = concatenated_positions if config.positions == "concatenated" else sinusoidal_positions
-    return _array(make(LONGEST, config.d_model))
+    return _array(computed_positions(config, LONGEST))
 
 
 def _array(tensor: Tensor) -> "np.ndarray[Any, Any]":

@@ -3,7 +3,7 @@
 Two things differ there. Positions have all sines first and all cosines after them, where the paper interleaves the two:
 the model's dimensions are therefore permuted, consistently in every weight, which changes no output. And layer
 normalisation's epsilon is fixed at 1e-5, where ours, as the authors' code's, is 1e-6: this remains, and moves logits a
-little. What that network cannot do at all (other positions, pre-norm, widths of heads) is refused.
+little. A network that is not in `HANDLED` is refused.
 
 The tokenizer there normalises punctuation in Moses' way before cutting, and knows nothing of placeholders.
 """
@@ -20,8 +20,10 @@ from torch import Tensor
 from transduce.errors import ModelError
 from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
-from transduce.model.config import ModelConfig
+from transduce.model.config import SIZES, ModelConfig
 from transduce.model_directory import ModelDirectory
+from transduce.networks.handled import Handled
+from transduce.networks.network import NetworkConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
 LONGEST = 1024
@@ -34,6 +36,27 @@ _NORMS = {
     "feed_forward_residual.norm": "final_layer_norm",
 }
 _WRITES_MODEL_WIDTH = ("W_O", "W_2")
+HANDLED = Handled(
+    "transformer",
+    {
+        **SIZES,
+        "norm": ("post",),
+        "positions": ("sinusoidal",),
+        "scores": ("scaled",),
+        "attention_bias": (False, True),
+        "activation": ("relu", "gelu"),
+        "tied": ("all",),
+    },
+)
+
+
+def obstacle(config: NetworkConfig) -> str | None:
+    """Return what of a network Marian has no place for, or None."""
+    found = HANDLED.obstacle(config)
+    if found is not None or not isinstance(config, ModelConfig):
+        return found
+    widths, plain = {config.query_width, config.value_width}, config.d_model // config.heads
+    return None if widths == {plain} else f"d_k = {config.query_width} and d_v = {config.value_width} (only {plain})"
 
 
 def export_huggingface(model: ModelDirectory, folder: Path) -> None:
@@ -41,9 +64,8 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
-    if not isinstance(config, ModelConfig):
-        raise ModelError(f"Marian has no place for a network of kind {config.kind!r}. Export another model.")
-    _require_marian(config)
+    if (found := obstacle(config)) or not isinstance(config, ModelConfig):
+        raise ModelError(f"Marian has no place for this model's {found}. Export another model.")
     content, special = sentencepiece_model(model, program="Hugging Face"), model.tokenizers.special
     with directory_written_atomically(folder) as beside:
         save_file(marian_weights(model.parameters, config), beside / "model.safetensors", metadata={"format": "pt"})
@@ -119,24 +141,6 @@ def _marian_name(name: str) -> str:
     else:
         marian = f"{_SUBLAYERS[rest[0]]}.{_ATTENTION[rest[1]]}"
     return f"{stack}.{layers}.{number}.{marian}.{kind}"
-
-
-def _require_marian(config: ModelConfig) -> None:
-    plain = config.d_model // config.heads
-    faults = {
-        f"positions = {config.positions!r} (sinusoidal)": config.positions != "sinusoidal",
-        f"norm = {config.norm!r} (post)": config.norm != "post",
-        f"scores = {config.scores!r} (scaled)": config.scores != "scaled",
-        f"tied = {config.tied!r} (all)": config.tied != "all",
-        f"d_k, d_v = {config.query_width}, {config.value_width} ({plain})": {config.query_width, config.value_width}
-        != {plain},
-    }
-    found = [what for what, is_fault in faults.items() if is_fault]
-    if found:
-        raise ModelError(
-            f"Marian has no place for this model's {'; '.join(found)}: in brackets what it would have to be. "
-            "Export another model."
-        )
 
 
 def _special_ids(special: SpecialTokens) -> dict[str, int]:

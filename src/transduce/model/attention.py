@@ -11,6 +11,7 @@ with, biases on the projections as in the authors' first code, and dropout on th
 """
 
 import math
+from typing import assert_never
 
 import torch
 from torch import Tensor, nn
@@ -93,15 +94,14 @@ class MultiHeadAttention(AttentionSublayer):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.heads = config.heads
-        self.scores = config.scores
-        self.scale = 1.0 / math.sqrt(config.query_width) if config.scores == "scaled" else 1.0
+        self.scores, self.scale = config.scores, _scale(config)
         self.dropout = config.attention_dropout
         bias = config.attention_bias
         self.W_Q = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
         self.W_K = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
         self.W_V = glorot_linear(config.d_model, config.heads * config.value_width, bias=bias)
         self.W_O = glorot_linear(config.heads * config.value_width, config.d_model, bias=bias)
-        if config.scores == "additive":
+        if self.scores == "additive":
             self.v_HE = nn.Parameter(nn.init.xavier_uniform_(torch.empty(config.heads, config.query_width)))
 
     def forward(self, query_BQD: Tensor, memory_BKD: Tensor, *, visible_BHQK: Tensor | None = None) -> Tensor:
@@ -161,3 +161,13 @@ class MultiHeadAttention(AttentionSublayer):
         biases: list[Tensor] = [projection.bias for projection in projections if projection.bias is not None]
         joined = functional.linear(inputs_BKD, weight, torch.cat(biases) if biases else None)
         return torch.split(joined, [projection.out_features for projection in projections], dim=-1)
+
+
+def _scale(config: ModelConfig) -> float:
+    """Return what a dot product of query and key is multiplied by; 1 where scores are no dot products."""
+    match config.scores:
+        case "scaled":
+            return 1.0 / math.sqrt(config.query_width)
+        case "unscaled" | "additive":
+            return 1.0
+    assert_never(config.scores)

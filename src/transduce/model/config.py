@@ -3,11 +3,21 @@
 Every option's default is the paper's choice, so `ModelConfig()` is the base model of Table 3.
 """
 
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from pydantic import PositiveInt, model_validator
 
 from transduce.networks.network import NetworkConfig, Probability
+
+SIZES: Mapping[str, Literal["any"]] = dict.fromkeys(
+    (
+        *("vocabulary_size", "layers", "encoder_layers", "decoder_layers", "d_model", "d_ff", "heads", "d_k", "d_v"),
+        *("dropout", "attention_dropout", "feed_forward_dropout", "learned_positions"),
+    ),
+    "any",
+)
+"""Options that are sizes or probabilities: the part of a `Handled` table that all capabilities share."""
 
 
 class ModelConfig(NetworkConfig, frozen=True):

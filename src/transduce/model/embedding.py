@@ -17,6 +17,9 @@ from torch.nn import functional
 from transduce.model.config import ModelConfig
 from transduce.model.initialization import normal_rows
 
+# Whether source and target share a matrix, and whether target and output do.
+_TIES = {"all": (True, True), "decoder": (False, True), "inputs": (True, False), "none": (False, False)}
+
 
 class Embeddings(nn.Module):
     """The source, target and output matrices, of which the paper makes one."""
@@ -25,9 +28,10 @@ class Embeddings(nn.Module):
         super().__init__()
         self.scale = math.sqrt(config.d_model)
         shape = (config.vocabulary_size, config.d_model)
+        inputs_are_one, decoder_is_one = _TIES[config.tied]
         self.source_VD = normal_rows(*shape)
-        self.target_VD = self.source_VD if config.tied in ("all", "inputs") else normal_rows(*shape)
-        self.output_VD = self.target_VD if config.tied in ("all", "decoder") else normal_rows(*shape)
+        self.target_VD = self.source_VD if inputs_are_one else normal_rows(*shape)
+        self.output_VD = self.target_VD if decoder_is_one else normal_rows(*shape)
 
     def embed_source(self, tokens_BS: Tensor) -> Tensor:
         """Return the scaled embeddings of source tokens, shape (B, S, D)."""

@@ -30,7 +30,7 @@ class Residual(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.is_pre_norm = config.norm == "pre"
+        self.is_pre_norm = {"post": False, "pre": True}[config.norm]
         self.norm = layer_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 

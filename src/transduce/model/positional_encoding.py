@@ -33,6 +33,19 @@ def concatenated_positions(length: int, d_model: int) -> Tensor:
     return torch.cat([angle_TI.sin(), angle_TI.cos()], dim=-1)
 
 
+def no_positions(length: int, d_model: int) -> Tensor:
+    """Return zeros, shape (T, D), float64."""
+    return torch.zeros(length, d_model, dtype=torch.float64)
+
+
+FORMULAS = {"sinusoidal": sinusoidal_positions, "concatenated": concatenated_positions, "none": no_positions}
+
+
+def computed_positions(config: ModelConfig, length: int) -> Tensor:
+    """Return the vectors of a sentence's first `length` positions, where none is learned, shape (T, D), float64."""
+    return FORMULAS[config.positions](length, config.d_model)
+
+
 class PositionalEncoding(nn.Module):
     """Adds to each embedding a vector that depends on its position alone."""
 
@@ -40,8 +53,8 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.kind = config.positions
-        self.d_model = config.d_model
+        self.config, self.kind = config, config.positions
+        assert self.kind == "learned" or self.kind in FORMULAS, f"there are no positions {self.kind!r}"
         if self.kind == "learned":
             self.table_TD = normal_rows(config.learned_positions, config.d_model)
         else:
@@ -64,8 +77,7 @@ class PositionalEncoding(nn.Module):
     def _table(self, length: int, *, like: Tensor) -> Tensor:
         table_TD = self.computed_TD
         if table_TD.size(0) < length or table_TD.dtype != like.dtype or table_TD.device != like.device:
-            make = concatenated_positions if self.kind == "concatenated" else sinusoidal_positions
             longer = max(length, 2 * table_TD.size(0), 64)  # doubling: decoding asks for one more position each step
-            table_TD = make(longer, self.d_model).to(device=like.device, dtype=like.dtype)
+            table_TD = computed_positions(self.config, longer).to(device=like.device, dtype=like.dtype)
             self.computed_TD = table_TD
         return table_TD

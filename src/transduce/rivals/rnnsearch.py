@@ -78,6 +78,10 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
         return f"recurrent with attention, states {self.d_model} wide, embeddings {self.embedding_width}"
 
 
+# Whether source and target share a matrix, and whether the output has it, too.
+_TIES = {"none": (False, False), "inputs": (True, False), "all": (True, True)}
+
+
 class GatedUnit(nn.Module):
     """A gated recurrent unit with the reset gate before the recurrent matrix, unlike torch's."""
 
@@ -116,8 +120,9 @@ class RnnSearch(Network):
         super().__init__(config, tokens)
         size, d, e, a = config.vocabulary_size, config.d_model, config.embedding_width, config.alignment_width
         self.source_VE = _embedding(size, e)
-        self.target_VE = _embedding(size, e) if config.tied == "none" else self.source_VE
-        self.output_VO = self.target_VE if config.tied == "all" else _embedding(size, config.output_width)
+        inputs_are_one, all_are_one = _TIES[config.tied]
+        self.target_VE = self.source_VE if inputs_are_one else _embedding(size, e)
+        self.output_VO = self.target_VE if all_are_one else _embedding(size, config.output_width)
         self.reader, self.backward_reader = GatedUnit(e, d), GatedUnit(e, d)
         self.first_state = _glorot(d, d)
         self.W_a, self.U_a = _glorot(d, a, bias=False), _glorot(2 * d, a, bias=False)
