@@ -16,7 +16,7 @@ import torch
 from tests.export.marian import Marian
 from torch import Tensor
 
-from transduce.architectures import NETWORKS, new_network
+from transduce.architectures import NETWORKS, new_network, own_source_vocabulary
 from transduce.backpropagation import handwritten
 from transduce.backpropagation import network as backpropagation
 from transduce.data.batch import Batch, pad_rows
@@ -37,6 +37,7 @@ from transduce.training.config import TrainingConfig
 from transduce.training.gradient import DerivedGradient, WrittenOutGradient
 
 TOKENIZER = BpeTokenizer.learn(["the dog runs.", "der Hund läuft."] * 3, vocabulary_size=400)
+SOURCE_TOKENIZER = BpeTokenizer.learn(["the dog runs.", "a cat sleeps."] * 3, vocabulary_size=300)
 TINY: dict[str, dict[str, Any]] = {
     "transformer": {"d_model": 24, "layers": 2, "d_ff": 32, "heads": 3},
     "rnnsearch": {"d_model": 12, "embedding_width": 10, "alignment_width": 7, "output_width": 10},
@@ -45,9 +46,12 @@ TINY: dict[str, dict[str, Any]] = {
 NUMBERS: dict[str, Any] = {
     "vocabulary_size": TOKENIZER.vocabulary_size, "encoder_layers": 1, "decoder_layers": 3, "d_k": 5, "d_v": 5,
     "learned_positions": 61, "dropout": 0.3, "attention_dropout": 0.3, "feed_forward_dropout": 0.3,
+    "source_vocabulary_size": SOURCE_TOKENIZER.vocabulary_size,
+    "norm_epsilon": 0.5, "first_position": 2, "embedding_scale": 1.5,
 }  # fmt: skip
 COMPANIONS: dict[str, dict[str, Any]] = {
     "learned_positions": {"positions": "learned"},
+    "source_vocabulary_size": {"tied": "decoder"},
     "d_k": {"d_v": 5},
     "d_v": {"d_k": 5},
 }
@@ -167,9 +171,9 @@ def saved(network: Network, folder: Path) -> ModelDirectory:
     description = Description(
         architecture=network.config, languages=Languages(source="en", target="de"), longest_sentence=99
     )
-    save_model(
-        folder, description, dict(network.named_parameters()), tokenizers=TokenizerPair.shared(TOKENIZER), card=""
-    )
+    source = TOKENIZER if own_source_vocabulary(network.config) is None else SOURCE_TOKENIZER
+    tokenizers = TokenizerPair(source, TOKENIZER)
+    save_model(folder, description, dict(network.named_parameters()), tokenizers=tokenizers, card="")
     return load_model(folder)
 
 
@@ -254,6 +258,11 @@ class Other(NetworkConfig, frozen=True):
     def depth(self) -> int:
         """One layer."""
         return 1
+
+    @property
+    def title(self) -> str:
+        """No title."""
+        return ""
 
     @property
     def in_words(self) -> str:

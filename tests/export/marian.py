@@ -39,7 +39,8 @@ class Marian:
         width = self.config["d_model"]
         angles = [[p / 10000 ** (2 * i / width) for i in range(width // 2)] for p in range(len(tokens))]
         positions = torch.tensor([[*map(math.sin, row), *map(math.cos, row)] for row in angles])
-        return self.weights["model.shared.weight"][tokens] * math.sqrt(width) + positions
+        scale = math.sqrt(width) if self.config["scale_embedding"] else 1.0
+        return self.weights["model.shared.weight"][tokens] * scale + positions
 
     def linear(self, name: str, x: Tensor) -> Tensor:
         return functional.linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
@@ -54,7 +55,14 @@ class Marian:
         return self.linear(f"{name}.fc2", self.activate(self.linear(f"{name}.fc1", x)))
 
     def activate(self, x: Tensor) -> Tensor:
-        return {"relu": x.relu(), "gelu": functional.gelu(x)}[self.config["activation_function"]]
+        by_name = {
+            "relu": x.relu(),
+            "gelu": functional.gelu(x),
+            "gelu_pytorch_tanh": functional.gelu(x, approximate="tanh"),
+            "quick_gelu": x * torch.sigmoid(1.702 * x),
+            "silu": x * torch.sigmoid(x),
+        }
+        return by_name[self.config["activation_function"]]
 
     def attend(self, name: str, x: Tensor, memory: Tensor, *, is_causal: bool = False) -> Tensor:
         heads = self.config["encoder_attention_heads"]

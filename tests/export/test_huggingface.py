@@ -42,8 +42,7 @@ def make(folder: Path, **options: object) -> ModelDirectory:
 def our_logits(model: ModelDirectory, source_BS: Tensor, target_BT: Tensor) -> Tensor:
     network = model.network()
     with torch.no_grad():
-        logits: Tensor = network(source_BS, target_BT) @ network.output.matrix_VD.T
-    return logits
+        return network.output.logits(network(source_BS, target_BT))
 
 
 @pytest.mark.parametrize("options", [{}, {"attention_bias": True}])
@@ -61,6 +60,16 @@ def test_the_exported_network_gives_our_logits(tmp_path: Path, options: dict[str
             theirs = Marian(tmp_path / "marian", epsilon=1e-5).logits(source_S, target_T)
             assert not torch.equal(theirs, equal)
             torch.testing.assert_close(theirs, ours, atol=2e-3, rtol=1e-3)
+
+
+def test_with_marians_own_options_nothing_differs(tmp_path: Path) -> None:
+    options = {"norm_epsilon": 1e-5, "positions": "sinusoidal_halves", "activation": "silu", "output_bias": True}
+    model = make(tmp_path / "model", **options, embedding_scale=1.0, attention_bias=True)
+    export_huggingface(model, tmp_path / "marian")
+    source_S, target_T = (torch.tensor([*model.tokenizers.target.encode(text), EOS]) for text in SENTENCES[:2])
+    with torch.no_grad():
+        theirs = Marian(tmp_path / "marian", epsilon=1e-5).logits(source_S, target_T)
+    torch.testing.assert_close(theirs, our_logits(model, source_S[None], target_T[None])[0], atol=2e-5, rtol=1e-4)
 
 
 def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: Path) -> None:
@@ -100,7 +109,7 @@ def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: P
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"positions": "learned"}, r'positions = "learned" \(only "sinusoidal"\)'),
+        ({"positions": "learned"}, r'positions = "learned" \(only "sinusoidal" or "sinusoidal_halves"\)'),
         ({"positions": "concatenated"}, 'positions = "concatenated"'),
         ({"norm": "pre"}, r'norm = "pre" \(only "post"\)'),
         ({"tied": "none"}, 'tied = "none"'),

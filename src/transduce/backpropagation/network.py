@@ -30,11 +30,17 @@ HANDLED = Handled(
     {
         **SIZES,
         "norm": ("post", "pre"),
-        "positions": ("sinusoidal", "concatenated", "learned", "none"),
+        "norm_epsilon": "any",
+        "final_norm": (None, False, True),
+        "positions": ("sinusoidal", "sinusoidal_halves", "concatenated", "learned", "none"),
+        "first_position": "any",
         "scores": ("scaled", "unscaled"),
         "attention_bias": (False, True),
         "activation": ("relu",),
         "tied": ("all", "decoder", "inputs", "none"),
+        "source_vocabulary_size": "any",
+        "embedding_scale": "any",
+        "output_bias": (False, True),
     },
 )
 

@@ -27,6 +27,7 @@ from transduce.engine.backend import AnyProduct, Backend, fastest_backend
 from transduce.engine.calls import Program
 from transduce.engine.fused_kernels import FusedKernels
 from transduce.engine.int8_state import Int8State, Rows
+from transduce.engine.plain_kernels import EPSILON
 from transduce.engine.vnni_products import GROUP
 from transduce.model.config import SIZES, ModelConfig
 from transduce.model.positional_encoding import computed_positions
@@ -42,11 +43,15 @@ HANDLED = Handled(
     {
         **SIZES,
         "norm": ("post", "pre"),
-        "positions": ("sinusoidal", "concatenated", "learned", "none"),
+        "norm_epsilon": (EPSILON,),
+        "positions": ("sinusoidal", "sinusoidal_halves", "concatenated", "learned", "none"),
+        "first_position": "any",
         "scores": ("scaled", "unscaled"),
         "attention_bias": (False, True),
         "activation": ("relu", "gelu"),
         "tied": ("all", "decoder", "inputs", "none"),
+        "source_vocabulary_size": "any",
+        "embedding_scale": "any",
     },
 )
 
@@ -302,7 +307,7 @@ class Int8Network:
     def _embedding(self, product: AnyProduct) -> tuple[Tensor, Tensor]:
         assert product.table is not None, "it was packed as an embedding"
         rows, scales = product.table
-        return rows, scales * math.sqrt(self.config.d_model)
+        return rows, scales * self.config.embedding_factor
 
     def _layer(self, parameters: Mapping[str, Tensor], name: str) -> _Layer:
         own, feed = f"{name}.self_attention", f"{name}.feed_forward"

@@ -20,7 +20,6 @@ from transduce.errors import ModelError
 from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
 from transduce.model.config import SIZES, ModelConfig
-from transduce.model.layers import LAYER_NORM_EPSILON
 from transduce.model.positional_encoding import computed_positions
 from transduce.model.transformer import Transformer
 from transduce.model_directory import ModelDirectory
@@ -34,16 +33,30 @@ _PAIRS = 8  # sentence pairs that the written model is held against ours with
 _DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # the largest mean one in a log-probability that rounding explains
 
 Weights = Literal["float32", "int8"]
+_ACTIVATIONS = {
+    "relu": "RELU",
+    "gelu": "GELU",
+    "gelu_tanh": "GELUTanh",
+    "gelu_sigmoid": "GELUSigmoid",
+    "silu": "SWISH",
+}
 HANDLED = Handled(
     "transformer",
     {
         **SIZES,
         "norm": ("post", "pre"),
-        "positions": ("sinusoidal", "concatenated", "learned", "none"),
+        "norm_epsilon": "any",
+        "final_norm": (None, False, True),
+        "positions": ("sinusoidal", "sinusoidal_halves", "concatenated", "learned", "none"),
+        "first_position": "any",
         "scores": ("scaled", "unscaled"),
         "attention_bias": (False, True),
-        "activation": ("relu", "gelu"),
+        "activation": tuple(_ACTIVATIONS),
         "tied": ("all", "decoder", "inputs", "none"),
+        "embedding_scale": "any",
+        "embedding_norm": (False, True),
+        "start_from_zeros": (False, True),
+        "output_bias": (False, True),
     },
 )
 
@@ -79,7 +92,7 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights 
     settings.bos_token = settings.decoder_start_token = pieces[special.start]
     settings.eos_token, settings.unk_token = pieces[special.end], pieces[special.unknown]
     settings.add_source_eos = True
-    settings.layer_norm_epsilon = LAYER_NORM_EPSILON
+    settings.layer_norm_epsilon = config.norm_epsilon
     specification.validate()
     specification.optimize(quantization=weights)
     with directory_written_atomically(folder) as beside:
@@ -103,8 +116,12 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
 
 def _specification(library: Any, config: ModelConfig) -> Any:  # noqa: ANN401
     specs = library.specs
-    activation = specs.Activation.GELU if config.activation == "gelu" else specs.Activation.RELU
-    common = {"pre_norm": config.norm == "pre", "activation": activation}
+    common = {
+        "pre_norm": True,  # makes a final norm possible; `_fill` then says where the norms are
+        "activation": getattr(specs.Activation, _ACTIVATIONS[config.activation]),
+        "no_final_norm": not config.has_final_norm,
+        "layernorm_embedding": config.embedding_norm,
+    }
     if config.query_width * config.heads != config.d_model:
         common["head_dim"] = config.query_width
     return specs.TransformerSpec(
@@ -119,10 +136,16 @@ def _fill(specification: Any, network: Transformer) -> None:  # noqa: ANN401
     specification.encoder.embeddings[0].weight = _array(embeddings.source_VD)
     specification.decoder.embeddings.weight = _array(embeddings.target_VD)
     specification.decoder.projection.weight = _array(embeddings.output_VD)
+    if embeddings.output_bias_V is not None:
+        specification.decoder.projection.bias = _array(embeddings.output_bias_V)
+    specification.decoder.start_from_zero_embedding = config.start_from_zeros
     for stack, name in ((specification.encoder, "encoder"), (specification.decoder, "decoder")):
-        stack.scale_embeddings = True
+        stack.pre_norm = config.norm == "pre"
+        stack.scale_embeddings = np.float32(config.embedding_factor)
         stack.position_encodings.encodings = _positions(config, weights.get(f"{name}.positions.table_TD"))
-        if config.norm == "pre":
+        if config.embedding_norm:
+            _fill_norm(stack.layernorm_embedding, weights, f"{name}.embedding_norm")
+        if config.has_final_norm:
             _fill_norm(stack.layer_norm, weights, f"{name}.final_norm")
         for number, layer in enumerate(stack.layer):
             _fill_layer(layer, weights, f"{name}.layers.{number}", is_unscaled=config.scores == "unscaled")

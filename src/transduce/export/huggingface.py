@@ -1,9 +1,9 @@
 """A Marian directory that Hugging Face's `MarianMTModel` loads: the same network under other names.
 
 Two things differ there. Positions have all sines first and all cosines after them, where the paper interleaves the two:
-the model's dimensions are therefore permuted, consistently in every weight, which changes no output. And layer
-normalisation's epsilon is fixed at 1e-5, where ours, as the authors' code's, is 1e-6: this remains, and moves logits a
-little. A network that is not in `HANDLED` is refused.
+the model's dimensions are then permuted, consistently in every weight, which changes no output. And layer
+normalisation's epsilon is fixed at 1e-5, where ours is 1e-6 by default, as the authors' code's: this remains, and moves
+logits a little. A network that is not in `HANDLED` is refused.
 
 The tokenizer there normalises punctuation in Moses' way before cutting, and knows nothing of placeholders.
 """
@@ -26,6 +26,8 @@ from transduce.networks.handled import Handled
 from transduce.networks.network import NetworkConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
+EPSILON = 1e-5
+"""Of layer normalisation there."""
 LONGEST = 1024
 """Positions that the directory promises; they are computed there, too."""
 _ATTENTION = {"W_Q": "q_proj", "W_K": "k_proj", "W_V": "v_proj", "W_O": "out_proj"}
@@ -35,17 +37,27 @@ _NORMS = {
     "cross_attention_residual.norm": "encoder_attn_layer_norm",
     "feed_forward_residual.norm": "final_layer_norm",
 }
+_ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_tanh": "gelu_pytorch_tanh",
+    "gelu_sigmoid": "quick_gelu",
+    "silu": "silu",
+}
 _WRITES_MODEL_WIDTH = ("W_O", "W_2")
 HANDLED = Handled(
     "transformer",
     {
         **SIZES,
         "norm": ("post",),
-        "positions": ("sinusoidal",),
+        "norm_epsilon": (1e-6, EPSILON),
+        "positions": ("sinusoidal", "sinusoidal_halves"),
         "scores": ("scaled",),
         "attention_bias": (False, True),
-        "activation": ("relu", "gelu"),
+        "activation": tuple(_ACTIVATIONS),
         "tied": ("all",),
+        "embedding_scale": (None, 1.0),
+        "output_bias": (False, True),
     },
 )
 
@@ -80,10 +92,13 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
 
 def marian_weights(parameters: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
     """Return the weights under Marian's names, the model's dimensions in Marian's order; absent biases are zero."""
-    order = torch.cat([torch.arange(0, config.d_model, 2), torch.arange(1, config.d_model, 2)])
+    order = torch.arange(config.d_model)
+    if config.positions == "sinusoidal":
+        order = torch.cat([order[0::2], order[1::2]])
+    bias_V = parameters.get("embeddings.output_bias_V", torch.zeros(config.vocabulary_size))
     weights = {
         "model.shared.weight": parameters["embeddings.source_VD"][:, order].contiguous(),
-        "final_logits_bias": torch.zeros(1, config.vocabulary_size),
+        "final_logits_bias": bias_V[None].contiguous(),
     }
     for name, tensor in parameters.items():
         if name.startswith(("encoder.layers.", "decoder.layers.")):
@@ -111,8 +126,8 @@ def marian_config(config: ModelConfig, special: SpecialTokens = OWN_SPECIAL_TOKE
         "decoder_attention_heads": config.heads,
         "encoder_ffn_dim": config.d_ff,
         "decoder_ffn_dim": config.d_ff,
-        "activation_function": config.activation,
-        "scale_embedding": True,
+        "activation_function": _ACTIVATIONS[config.activation],
+        "scale_embedding": config.embedding_scale is None,
         "static_position_embeddings": True,
         "max_position_embeddings": LONGEST,
         "dropout": config.dropout,
@@ -185,10 +200,10 @@ def _card(model: ModelDirectory) -> str:
     return (
         f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
         "A Marian directory: `MarianMTModel.from_pretrained` and `MarianTokenizer.from_pretrained` load it.\n\n"
-        "It differs from the model that it was made of in three ways. Layer normalisation's epsilon is 1e-5 there and "
-        "was 1e-6. The search's length penalty is another formula there, so outputs can differ in length. The "
-        "tokenizer there normalises punctuation first and leaves placeholders (`%s`, tags, addresses) to the "
-        "model as text.\n"
+        "It differs from the model that it was made of. Layer normalisation's epsilon is always 1e-5 there; in "
+        "transduce it is 1e-6 unless a model says otherwise. The search's length penalty is another formula there, so "
+        "outputs can differ in length. The tokenizer there normalises punctuation first and leaves placeholders "
+        "(`%s`, tags, addresses) to the model as text.\n"
     )
 
 

@@ -11,15 +11,14 @@ with, biases on the projections as in the authors' first code, and dropout on th
 """
 
 import math
-from typing import assert_never
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
-from transduce.model.initialization import glorot_linear
 from transduce.networks.attention_sublayer import AttentionSublayer
+from transduce.networks.initialization import glorot_linear
 
 
 def softmax(scores: Tensor) -> Tensor:
@@ -79,22 +78,15 @@ def attend_fast(
     return mixed_BHQG.masked_fill(~visible_BHQK.any(dim=-1, keepdim=True), 0.0)
 
 
-def fused_kernel_pays(query_BHQE: Tensor) -> bool:
-    """Return whether the fused kernel is the faster one here.
-
-    On a CPU its backward pass in bfloat16 took 3 to 7 times as long as the written-out equation for sentences
-    of 16 to 64 tokens, and in float32 the two were equal; on a GPU it is far ahead.
-    """
-    return query_BHQE.device.type != "cpu"
-
-
 class MultiHeadAttention(AttentionSublayer):
     """Section 3.2.2: h heads, each attending in its own projection of the model's width."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.heads = config.heads
-        self.scores, self.scale = config.scores, _scale(config)
+        self.scores = config.scores
+        scales = {"scaled": 1.0 / math.sqrt(config.query_width), "unscaled": 1.0, "additive": 1.0}
+        self.scale = scales[config.scores]  # of a dot product of query and key
         self.dropout = config.attention_dropout
         bias = config.attention_bias
         self.W_Q = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
@@ -134,7 +126,9 @@ class MultiHeadAttention(AttentionSublayer):
             weights_BHQK = self.weights(query_BHQE, key_BHKE, visible_BHQK=visible_BHQK)
             mixed_BHQG = functional.dropout(weights_BHQK, dropout) @ value_BHKG
         else:
-            attend_here = attend_fast if fused_kernel_pays(query_BHQE) else attend
+            # On a CPU the fused kernel's backward pass in bfloat16 took 3 to 7 times as long as the equation written
+            # out, for sentences of 16 to 64 tokens, and in float32 the two were equal; on a GPU it is far ahead.
+            attend_here = attend if query_BHQE.device.type == "cpu" else attend_fast
             mixed_BHQG = attend_here(
                 query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK, scale=self.scale, dropout=dropout
             )
@@ -161,13 +155,3 @@ class MultiHeadAttention(AttentionSublayer):
         biases: list[Tensor] = [projection.bias for projection in projections if projection.bias is not None]
         joined = functional.linear(inputs_BKD, weight, torch.cat(biases) if biases else None)
         return torch.split(joined, [projection.out_features for projection in projections], dim=-1)
-
-
-def _scale(config: ModelConfig) -> float:
-    """Return what a dot product of query and key is multiplied by; 1 where scores are no dot products."""
-    match config.scores:
-        case "scaled":
-            return 1.0 / math.sqrt(config.query_width)
-        case "unscaled" | "additive":
-            return 1.0
-    assert_never(config.scores)
