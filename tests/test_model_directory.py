@@ -261,6 +261,22 @@ def test_tokenizers_that_do_not_belong_to_the_model_are_refused(
         load_model(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "version"),
+    [({}, 1), ({"activation": "gelu"}, 1), ({"activation": "silu"}, 2), ({"output_bias": True}, 2)],
+)
+def test_format_2_is_written_only_where_format_1_has_no_key_or_no_value_for_it(
+    network: Transformer, changes: dict[str, object], version: int
+) -> None:
+    description = Description(architecture=network.config.model_copy(update=changes))
+    content = json.loads(description.to_json())
+    assert content["format_version"] == version
+    assert (
+        content["architecture"].keys() - {"output_bias"}
+        == json.loads(Description(architecture=network.config).to_json())["architecture"].keys()
+    )
+
+
 def damage_config(folder: Path, **changes: object) -> None:
     content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**content, **changes}), encoding="utf-8")

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.networks import cost
+from transduce.networks.handled import Handled
 from transduce.networks.network import Network, NetworkConfig
 from transduce.rivals.rnnsearch import RnnSearch, RnnSearchConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
@@ -23,14 +24,21 @@ NETWORKS: Mapping[str, tuple[type[NetworkConfig], type[Network]]] = {
     "rnnsearch": (RnnSearchConfig, RnnSearch),
 }
 
-FORMAT_1_KEYS = frozenset(
+FORMAT_1 = Handled(
+    "transformer",
     {
-        *("vocabulary_size", "layers", "encoder_layers", "decoder_layers", "d_model", "d_ff", "heads", "d_k", "d_v"),
-        *("dropout", "norm", "positions", "learned_positions", "scores", "attention_bias", "attention_dropout"),
-        *("feed_forward_dropout", "activation", "tied"),
-    }
+        **dict.fromkeys(("vocabulary_size", "layers", "encoder_layers", "decoder_layers", "d_model", "d_ff"), "any"),
+        **dict.fromkeys(("heads", "d_k", "d_v", "learned_positions"), "any"),
+        **dict.fromkeys(("dropout", "attention_dropout", "feed_forward_dropout"), "any"),
+        "norm": ("post", "pre"),
+        "positions": ("sinusoidal", "concatenated", "learned", "none"),
+        "scores": ("scaled", "unscaled", "additive"),
+        "attention_bias": (False, True),
+        "activation": ("relu", "gelu"),
+        "tied": ("all", "decoder", "inputs", "none"),
+    },
 )
-"""The Transformer's keys in the first format of model directories."""
+"""The networks that the first format of model directories can say: its keys and their values."""
 
 _AUTHORS_VOCABULARY, _AUTHORS_TARGET_SPACES = 40_960, 32
 
@@ -72,7 +80,7 @@ def stated(config: NetworkConfig) -> dict[str, Any]:
     if not isinstance(config, ModelConfig):
         return keys
     defaults = ModelConfig().model_dump(mode="json")
-    return {key: value for key, value in keys.items() if key in FORMAT_1_KEYS or value != defaults[key]}
+    return {key: value for key, value in keys.items() if key in FORMAT_1.options or value != defaults[key]}
 
 
 def has_source_vocabulary(config: NetworkConfig) -> bool:
@@ -113,4 +121,6 @@ def authors_parameter_count(config: ModelConfig) -> int:
 
 
 def _network_class(config: NetworkConfig) -> Any:  # noqa: ANN401 - each takes its own config
-    return next(network for own, network in NETWORKS.values() if type(config) is own)
+    own, network = NETWORKS[config.kind]
+    assert type(config) is own, f"{type(config).__name__} is not the config of a {config.kind}"
+    return network

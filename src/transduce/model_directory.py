@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transduce.architectures import (
-    FORMAT_1_KEYS,
+    FORMAT_1,
     AnyConfig,
     empty_network,
     own_source_vocabulary,
@@ -63,7 +63,7 @@ class Description(BaseModel, frozen=True, extra="forbid"):
 
     format: Literal["transduce"] = "transduce"
     format_version: int = 1
-    """1, or 2 if config.json has keys that format 1 lacks."""
+    """1, or 2 if config.json has keys or values that format 1 lacks."""
     architecture: AnyConfig
     tokenizer: TokenizerKind = "bpe"
     """The kind of tokenizer.model; format 1 knows `bpe` alone."""
@@ -85,7 +85,7 @@ class Description(BaseModel, frozen=True, extra="forbid"):
         architecture = stated(self.architecture)
         later = {"tokenizer": self.tokenizer, "source_tokenizer": self.source_tokenizer, "source_end": self.source_end}
         said = {key: value for key, value in later.items() if value != type(self).model_fields[key].default}
-        version = 1 if architecture.keys() <= FORMAT_1_KEYS and not said else 2
+        version = 1 if FORMAT_1.obstacle(self.architecture) is None and not said else 2
         keys = self.model_dump(mode="json", exclude=set(later))
         keys |= {"format_version": version, "architecture": architecture, **said}
         return json.dumps(keys, indent=2, ensure_ascii=False) + "\n"

@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from transduce.backpropagation import HandwrittenNetwork
+from transduce.backpropagation import HandwrittenNetwork, handwritten
 from transduce.backpropagation.dropout import KeyedDropout
-from transduce.backpropagation.network import supports
 from transduce.backpropagation.pullback import kept_bytes
 from transduce.model import ModelConfig, Transformer
 
@@ -171,6 +170,15 @@ def test_what_a_pass_keeps_is_counted_and_given_back() -> None:
     [({}, True), ({"activation": "gelu"}, False), ({"scores": "additive"}, False), ({"d_k": 3}, False)],
 )
 def test_what_is_not_written_out_is_not_claimed(changes: dict[str, object], is_supported: bool) -> None:
-    config = ModelConfig.model_validate(SIZES | changes)
-    assert supports(config, device=torch.device("cpu")) is is_supported
-    assert not supports(config, device=torch.device("cuda"))
+    assert (handwritten(make_model(**changes), dtype=torch.float64) is not None) is is_supported
+
+
+def test_a_network_that_only_inherits_from_the_transformer_is_not_written_out() -> None:
+    class Another(Transformer):
+        pass
+
+    assert handwritten(Another(make_model().config), dtype=torch.float64) is None
+
+
+def test_what_is_not_on_a_processor_is_left_to_the_derived_gradient() -> None:
+    assert handwritten(make_model().to("meta"), dtype=torch.float64) is None

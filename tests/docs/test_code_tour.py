@@ -47,7 +47,7 @@ def test_every_room_that_carries_the_paper_is_visited() -> None:
 def test_every_file_of_the_model_that_is_in_the_paper_is_read() -> None:
     read = {Path(link).name for how, link, _ in VISITS if how == "Read" and "/model/" in link}
     files = {path.name for path in (ROOT / "src" / "transduce" / "model").glob("*.py")}
-    assert files - read == {"__init__.py", "initialization.py", "cost.py"}
+    assert files - read == {"__init__.py", "cost.py"}
 
 
 def test_its_blocks_run_in_order() -> None:

@@ -135,7 +135,7 @@ def test_weights_that_ctranslate2_reads_otherwise_are_not_left_on_disk(
 ) -> None:
     from transduce.export import ctranslate2 as module
 
-    monkeypatch.setattr(module, "LAYER_NORM_EPSILON", 1.0)
+    monkeypatch.setattr(module, "computed_positions", lambda config, length: torch.ones(length, config.d_model))
     with pytest.raises(ModelError, match="other log-probabilities than this model"):
         export_ctranslate2(make(tmp_path / "model"), tmp_path / "there")
     assert not (tmp_path / "there").exists()
@@ -143,7 +143,10 @@ def test_weights_that_ctranslate2_reads_otherwise_are_not_left_on_disk(
 
 @pytest.mark.parametrize(
     ("options", "what"),
-    [({"scores": "additive"}, "dot products only"), ({"d_k": 3}, r"d_k = 3 and d_v = 2: its heads have one width")],
+    [
+        ({"scores": "additive"}, r'scores = "additive" \(only "scaled" or "unscaled"\)'),
+        ({"d_k": 3}, r"d_k = 3 and d_v = 2 \(only equal ones\)"),
+    ],
 )
 def test_what_ctranslate2_cannot_express_is_refused_with_the_reason(
     tmp_path: Path, options: dict[str, Any], what: str

@@ -1,16 +1,14 @@
 """The Marian directory: another network's arithmetic, written out here, gives our logits; transformers loads it."""
 
 import json
-import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from tests.export.marian import Marian
 from torch import Tensor
-from torch.nn import functional
 
 from transduce.errors import ModelError
 from transduce.export.huggingface import export_huggingface
@@ -44,61 +42,7 @@ def make(folder: Path, **options: object) -> ModelDirectory:
 def our_logits(model: ModelDirectory, source_BS: Tensor, target_BT: Tensor) -> Tensor:
     network = model.network()
     with torch.no_grad():
-        logits: Tensor = network(source_BS, target_BT) @ network.output.matrix_VD.T
-    return logits
-
-
-class Marian:
-    """Marian's network as its documentation has it, one sentence at a time, from the exported files alone."""
-
-    def __init__(self, folder: Path, *, epsilon: float) -> None:
-        self.weights = load_file(folder / "model.safetensors")
-        self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        self.epsilon = epsilon
-
-    def logits(self, source_S: Tensor, target_T: Tensor) -> Tensor:
-        start = torch.tensor([self.config["decoder_start_token_id"]])
-        x, memory = self.embed(torch.cat([start, target_T[:-1]])), self.embed(source_S)
-        for number in range(self.config["encoder_layers"]):
-            name = f"model.encoder.layers.{number}"
-            memory = self.norm(
-                memory + self.attend(f"{name}.self_attn", memory, memory), f"{name}.self_attn_layer_norm"
-            )
-            memory = self.norm(memory + self.feed(name, memory), f"{name}.final_layer_norm")
-        for number in range(self.config["decoder_layers"]):
-            name = f"model.decoder.layers.{number}"
-            own = self.attend(f"{name}.self_attn", x, x, is_causal=True)
-            x = self.norm(x + own, f"{name}.self_attn_layer_norm")
-            x = self.norm(x + self.attend(f"{name}.encoder_attn", x, memory), f"{name}.encoder_attn_layer_norm")
-            x = self.norm(x + self.feed(name, x), f"{name}.final_layer_norm")
-        return x @ self.weights["model.shared.weight"].T + self.weights["final_logits_bias"][0]
-
-    def embed(self, tokens: Tensor) -> Tensor:
-        width = self.config["d_model"]
-        angles = [[p / 10000 ** (2 * i / width) for i in range(width // 2)] for p in range(len(tokens))]
-        positions = torch.tensor([[*map(math.sin, row), *map(math.cos, row)] for row in angles])
-        return self.weights["model.shared.weight"][tokens] * math.sqrt(width) + positions
-
-    def linear(self, name: str, x: Tensor) -> Tensor:
-        return functional.linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
-
-    def norm(self, x: Tensor, name: str) -> Tensor:
-        width = (self.config["d_model"],)
-        return functional.layer_norm(
-            x, width, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"], eps=self.epsilon
-        )
-
-    def feed(self, name: str, x: Tensor) -> Tensor:
-        return self.linear(f"{name}.fc2", self.linear(f"{name}.fc1", x).relu())
-
-    def attend(self, name: str, x: Tensor, memory: Tensor, *, is_causal: bool = False) -> Tensor:
-        heads = self.config["encoder_attention_heads"]
-        query, key, value = (
-            self.linear(f"{name}.{side}_proj", given).unflatten(-1, (heads, -1)).transpose(0, 1)
-            for side, given in (("q", x), ("k", memory), ("v", memory))
-        )
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
-        return self.linear(f"{name}.out_proj", mixed.transpose(0, 1).flatten(start_dim=1))
+        return network.output.logits(network(source_BS, target_BT))
 
 
 @pytest.mark.parametrize("options", [{}, {"attention_bias": True}])
@@ -116,6 +60,16 @@ def test_the_exported_network_gives_our_logits(tmp_path: Path, options: dict[str
             theirs = Marian(tmp_path / "marian", epsilon=1e-5).logits(source_S, target_T)
             assert not torch.equal(theirs, equal)
             torch.testing.assert_close(theirs, ours, atol=2e-3, rtol=1e-3)
+
+
+def test_with_marians_own_options_nothing_differs(tmp_path: Path) -> None:
+    options = {"norm_epsilon": 1e-5, "positions": "sinusoidal_halves", "activation": "silu", "output_bias": True}
+    model = make(tmp_path / "model", **options, embedding_scale=1.0, attention_bias=True)
+    export_huggingface(model, tmp_path / "marian")
+    source_S, target_T = (torch.tensor([*model.tokenizers.target.encode(text), EOS]) for text in SENTENCES[:2])
+    with torch.no_grad():
+        theirs = Marian(tmp_path / "marian", epsilon=1e-5).logits(source_S, target_T)
+    torch.testing.assert_close(theirs, our_logits(model, source_S[None], target_T[None])[0], atol=2e-5, rtol=1e-4)
 
 
 def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: Path) -> None:
@@ -155,11 +109,11 @@ def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: P
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"positions": "learned"}, r"positions = 'learned' \(sinusoidal\)"),
-        ({"positions": "concatenated"}, "positions = 'concatenated'"),
-        ({"norm": "pre"}, r"norm = 'pre' \(post\)"),
-        ({"tied": "none"}, "tied = 'none'"),
-        ({"d_k": 3}, r"d_k, d_v = 3, 2 \(2\)"),
+        ({"positions": "learned"}, r'positions = "learned" \(only "sinusoidal" or "sinusoidal_halves"\)'),
+        ({"positions": "concatenated"}, 'positions = "concatenated"'),
+        ({"norm": "pre"}, r'norm = "pre" \(only "post"\)'),
+        ({"tied": "none"}, 'tied = "none"'),
+        ({"d_k": 3}, r"d_k = 3 and d_v = 2 \(only 2\)"),
     ],
 )
 def test_what_marian_cannot_do_is_refused_by_name(tmp_path: Path, options: dict[str, object], what: str) -> None:

@@ -28,6 +28,14 @@ def test_every_option_defaults_to_the_paper() -> None:
         "all",
     )
     assert (base.attention_bias, base.attention_dropout, base.feed_forward_dropout) == (False, 0.0, 0.0)
+    assert (base.norm_epsilon, base.has_final_norm, base.decoder_mixer, base.first_position) == (
+        *(1e-6, False, "attention"),
+        0,
+    )
+    assert (base.embedding_factor, base.embedding_norm, base.start_from_zeros, base.output_bias) == (
+        *(512**0.5, False),
+        *(False, False),
+    )
 
 
 def test_a_width_that_heads_cannot_share_is_refused_with_the_two_nearest() -> None:
@@ -52,7 +60,7 @@ def test_free_widths_need_no_sharing() -> None:
     assert (config.query_width, config.value_width) == (5, 7)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "concatenated"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "sinusoidal_halves", "concatenated"])
 def test_an_odd_width_cannot_hold_pairs_of_sines(positions: str) -> None:
     message = fault(d_model=13, heads=1, positions=positions)
     assert "d_model = 13 is odd, but positions are pairs of a sine and a cosine." in message
@@ -66,7 +74,18 @@ def test_an_odd_width_is_fine_without_sines(positions: str) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"dropout": 1.0}, {"dropout": -0.1}, {"layers": 0}, {"vocabulary_size": 4}, {"norm": "both"}, {"d_modle": 512}],
+    [
+        *(
+            {"dropout": 1.0},
+            {"dropout": -0.1},
+            {"layers": 0},
+            {"vocabulary_size": 4},
+            {"norm": "both"},
+            {"d_modle": 512},
+        ),
+        *({"norm_epsilon": 0.0}, {"first_position": -1}, {"embedding_scale": 0.0}, {"d_modle": 512}),
+        {"source_vocabulary_size": 4, "tied": "none"},
+    ],
 )
 def test_what_makes_no_sense_is_refused_by_name(settings: dict[str, object]) -> None:
     assert next(iter(settings)) in fault(**settings)
@@ -86,3 +105,27 @@ def test_depth_is_shared_unless_given_apart() -> None:
 def test_every_field_says_what_it_means() -> None:
     undocumented = [name for name, field in ModelConfig.model_fields.items() if not field.description]
     assert undocumented == []
+
+
+@pytest.mark.parametrize("tied", ["all", "inputs"])
+def test_two_vocabularies_cannot_share_a_matrix(tied: str) -> None:
+    message = fault(source_vocabulary_size=999, tied=tied)
+    assert f'tied = "{tied}" makes one matrix of the source and the target embedding' in message
+    assert 'Set tied = "decoder" or "none", or leave out source_vocabulary_size.' in message
+    assert ModelConfig(source_vocabulary_size=999, tied="decoder")
+
+
+@pytest.mark.parametrize("positions", ["learned", "none"])
+def test_only_sinusoids_have_a_first_position(positions: str) -> None:
+    message = fault(first_position=2, positions=positions)
+    assert f'first_position = 2 numbers sinusoids, but positions = "{positions}". Leave out first_position.' in message
+
+
+@pytest.mark.parametrize(
+    ("norm", "final_norm", "has_final_norm"),
+    [("post", None, False), ("pre", None, True), ("post", True, True), ("pre", False, False)],
+)
+def test_stacks_end_in_a_norm_with_pre_norm_unless_it_is_said(
+    norm: str, final_norm: bool | None, has_final_norm: bool
+) -> None:
+    assert ModelConfig.model_validate({"norm": norm, "final_norm": final_norm}).has_final_norm is has_final_norm

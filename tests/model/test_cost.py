@@ -28,7 +28,13 @@ def test_the_base_models_parts_by_hand() -> None:
     assert parameter_count(ModelConfig()) == 63_045_632
 
 
-@pytest.mark.parametrize("changes", [{}, {"positions": "learned"}, {"norm": "pre"}, {"tied": "none"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({}, {"positions": "learned"}, {"norm": "pre"}, {"tied": "none"}, {"decoder_mixer": "ssru"}),
+        *({"output_bias": True, "embedding_norm": True}, {"tied": "none", "source_vocabulary_size": 103}),
+    ],
+)
 def test_the_parts_add_up_to_the_whole(changes: dict[str, object]) -> None:
     config = PRIMES.model_copy(update=changes)
     assert parameter_count(config) == sum(parameter.numel() for parameter in Transformer(config).parameters())
@@ -46,9 +52,23 @@ def test_the_first_public_codes_accounting(config: ModelConfig, as_first_coded: 
     assert authors_parameter_count(config) == as_first_coded
 
 
+def test_an_ssrus_parts_by_hand() -> None:
+    parts = parameters_by_part(PRIMES.model_copy(update={"decoder_mixer": "ssru", "embedding_norm": True}))
+    assert parts["decoder SSRU"] == 2 * (2 * 14 * 14 + 14)
+    assert parts["decoder layer norms"] == (2 * 3 + 1) * 2 * 14
+    assert "decoder self-attention" not in parts
+
+
+def test_an_ssru_waits_for_every_position_before_it() -> None:
+    model = Transformer(PRIMES.model_copy(update={"decoder_mixer": "ssru"}))
+    assert (model.cost(7, 13).sequential_steps, model.cost(7, 13).path_length) == (3 + 2 * 13, 13)
+    assert (Transformer(PRIMES).cost(7, 13).sequential_steps, Transformer(PRIMES).cost(7, 13).path_length) == (5, 1)
+
+
+@pytest.mark.parametrize("decoder_mixer", ["attention", "ssru"])
 @pytest.mark.parametrize(("source", "target"), [(7, 7), (11, 11), (7, 13)])
-def test_arithmetic_is_what_torch_counts(source: int, target: int) -> None:
-    model = Transformer(PRIMES)
+def test_arithmetic_is_what_torch_counts(source: int, target: int, decoder_mixer: str) -> None:
+    model = Transformer(PRIMES.model_copy(update={"decoder_mixer": decoder_mixer}))
     source_BS, target_BT = torch.randint(4, 101, (5, source)), torch.randint(4, 101, (5, target))
     with FlopCounterMode(display=False) as counter:
         model.output.logits(model(source_BS, target_BT)).sum()
@@ -57,8 +77,10 @@ def test_arithmetic_is_what_torch_counts(source: int, target: int) -> None:
     assert cost.training == 3 * cost.forward
 
 
-def test_training_memory_is_near_what_autograd_holds() -> None:
-    config = ModelConfig(vocabulary_size=211, d_model=64, d_ff=256, heads=4, layers=2)
+@pytest.mark.parametrize("decoder_mixer", ["attention", "ssru"])
+def test_training_memory_is_near_what_autograd_holds(decoder_mixer: str) -> None:
+    sizes = {"vocabulary_size": 211, "d_model": 64, "d_ff": 256, "heads": 4, "layers": 2}
+    config = ModelConfig.model_validate(sizes | {"decoder_mixer": decoder_mixer})
     model = Transformer(config)
     tokens_BT = torch.randint(4, 211, (4, 25))
     of_the_weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}

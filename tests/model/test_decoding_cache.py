@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from transduce.model import Transformer
+from transduce.model import Transformer, transformer
 from transduce.model.decoding_cache import DecodingCache
 from transduce.model.masks import visible_tokens
+from transduce.networks.past import KeysAndValues, RecurrentState
 
 MakeModel = Callable[..., Transformer]
 OPTIONS: list[dict[str, object]] = [
@@ -21,18 +22,20 @@ OPTIONS: list[dict[str, object]] = [
     {"scores": "additive"},
     {"scores": "unscaled", "attention_bias": True},
     {"tied": "none", "encoder_layers": 1, "decoder_layers": 3},
+    {"decoder_mixer": "ssru"},
+    {"decoder_mixer": "ssru", "norm": "pre", "embedding_norm": True, "final_norm": False},
+    {"positions": "sinusoidal_halves", "first_position": 2, "start_from_zeros": True, "embedding_scale": 1.5},
 ]
 
 
 class Both:
     """A model decoding the same hypotheses with a cache and without."""
 
-    def __init__(self, model: Transformer, source_BS: Tensor, *, beams: int, capacity: int = 64) -> None:
+    def __init__(self, model: Transformer, source_BS: Tensor, *, beams: int) -> None:
         self.model, self.source_BS = model, source_BS
-        self.cache: DecodingCache = model.start_cache(
-            model.encode(source_BS), source_visible_BS=visible_tokens(source_BS), beams=beams, capacity=capacity
-        )
-        self.prefix_BWT = torch.empty(source_BS.size(0), beams, 0, dtype=torch.long)
+        self.cache: DecodingCache = model.start(source_BS)
+        self.prefix_BWT = torch.empty(source_BS.size(0), 1, 0, dtype=torch.long)
+        self.select(list(range(source_BS.size(0))), [[0] * beams] * source_BS.size(0))
 
     def step(self) -> None:
         """Append a token of its own to every beam, and hold the cached output against the uncached one."""
@@ -79,11 +82,12 @@ def test_cached_equals_uncached(make_model: MakeModel, source_BS: Tensor, option
         ([0], [[0, 1, 2, 3, 4]]),  # the first rows stay, the rest goes
     ],
 )
+@pytest.mark.parametrize("decoder_mixer", ["attention", "ssru"])
 @torch.no_grad()
 def test_selecting_equals_recomputation(
-    make_model: MakeModel, source_BS: Tensor, sentences: list[int], beams: list[list[int]]
+    make_model: MakeModel, source_BS: Tensor, decoder_mixer: str, sentences: list[int], beams: list[list[int]]
 ) -> None:
-    both = Both(make_model(), source_BS, beams=5)
+    both = Both(make_model(decoder_mixer=decoder_mixer), source_BS, beams=5)
     both.step()
     both.step()
     both.select(sentences, beams)
@@ -91,9 +95,13 @@ def test_selecting_equals_recomputation(
     both.step()
 
 
+@pytest.mark.parametrize("decoder_mixer", ["attention", "ssru"])
 @torch.no_grad()
-def test_selecting_again_and_again(make_model: MakeModel, source_BS: Tensor) -> None:
-    both = Both(make_model(), source_BS, beams=5, capacity=2)
+def test_selecting_again_and_again(
+    make_model: MakeModel, source_BS: Tensor, decoder_mixer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transformer, "FIRST_CAPACITY", 2)
+    both = Both(make_model(decoder_mixer=decoder_mixer), source_BS, beams=5)
     width = 5
     for sentences, next_width in (([0, 1, 2], 3), ([2, 0], 7), ([1, 0], 7), ([1], 2), ([0], 2)):
         both.step()
@@ -105,11 +113,16 @@ def test_selecting_again_and_again(make_model: MakeModel, source_BS: Tensor) -> 
 
 @pytest.mark.parametrize("capacity", [1, 2, 3, 64])
 @torch.no_grad()
-def test_the_buffer_grows_when_it_is_full(make_model: MakeModel, source_BS: Tensor, capacity: int) -> None:
-    both = Both(make_model(), source_BS, beams=2, capacity=capacity)
+def test_the_buffer_grows_when_it_is_full(
+    make_model: MakeModel, source_BS: Tensor, capacity: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transformer, "FIRST_CAPACITY", capacity)
+    both = Both(make_model(), source_BS, beams=2)
     for _ in range(7):
         both.step()
-    assert both.cache.layers[0].self_keys_RHKE.size(2) >= 7
+    past = both.cache.layers[0].past
+    assert isinstance(past, KeysAndValues)
+    assert past.keys_RHKE.size(2) >= 7
 
 
 @torch.no_grad()
@@ -117,9 +130,21 @@ def test_what_comes_from_the_source_is_held_once_per_sentence(make_model: MakeMo
     both = Both(make_model(), source_BS, beams=5)
     both.step()
     layer = both.cache.layers[0]
+    assert isinstance(layer.past, KeysAndValues)
     assert layer.cross_keys_BHSE.shape == (3, 3, 11, 5)
     assert layer.cross_values_BHSG.shape == (3, 3, 11, 7)
-    assert layer.self_keys_RHKE.shape == (15, 3, 64, 5)
+    assert layer.past.keys_RHKE.shape == (15, 3, 32, 5)
     both.select([2, 0], [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
     assert layer.cross_keys_BHSE.shape == (2, 3, 11, 5)
-    assert layer.self_keys_RHKE.shape == (10, 3, 64, 5)
+    assert layer.past.keys_RHKE.shape == (10, 3, 32, 5)
+
+
+@torch.no_grad()
+def test_an_ssru_keeps_one_vector_for_each_row_however_long_the_past(make_model: MakeModel, source_BS: Tensor) -> None:
+    both = Both(make_model(decoder_mixer="ssru"), source_BS, beams=5)
+    for _ in range(3):
+        both.step()
+        for layer in both.cache.layers:
+            assert isinstance(layer.past, RecurrentState)
+            assert layer.past.state_RD is not None
+            assert layer.past.state_RD.shape == (15, 14)

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from transduce.model import ModelConfig, Transformer
 from transduce.model.embedding import Embeddings
+from transduce.special_tokens import SpecialTokens
 
 MATRICES = ("source_VD", "target_VD", "output_VD")
 
@@ -66,3 +67,35 @@ def test_one_matrix_gathers_the_gradients_of_its_three_uses(make_model: Callable
 def test_the_output_matrix_is_used_as_it_is(make_model: Callable[..., Transformer]) -> None:
     model = make_model(tied="none")
     assert model.output.matrix_VD is model.embeddings.output_VD
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.5])
+def test_another_factor_takes_the_place_of_the_root(make_model: Callable[..., Transformer], scale: float) -> None:
+    embeddings = make_model(embedding_scale=scale).embeddings
+    tokens = torch.tensor([[3, 30]])
+    assert_close(embeddings.embed_source(tokens)[0], scale * embeddings.source_VD[[3, 30]])
+
+
+@pytest.mark.parametrize("start", [2, 3])
+def test_a_start_of_zeros_is_the_position_alone(make_config: Callable[..., ModelConfig], start: int) -> None:
+    tokens = SpecialTokens(padding=0, unknown=1, start=start, end=3)  # 3: as in fairseq, where both are one
+    usual, zeros = (Embeddings(make_config(start_from_zeros=is_on), tokens) for is_on in (False, True))
+    usual.load_state_dict(zeros.state_dict())
+    inputs_BT = torch.tensor([[start, 7, 8]])
+    expected_BTD = usual.embed_target(inputs_BT)
+    expected_BTD[:, 0] = 0.0
+    assert torch.equal(zeros.embed_target(inputs_BT), expected_BTD)
+    assert torch.equal(zeros.embed_source(inputs_BT), usual.embed_source(inputs_BT))
+
+
+def test_an_output_bias_starts_at_0_and_is_added_to_the_logits(make_model: Callable[..., Transformer]) -> None:
+    model = make_model(output_bias=True)
+    bias_V = model.output.bias_V
+    assert bias_V is model.embeddings.output_bias_V
+    assert bias_V is not None
+    assert torch.equal(bias_V, torch.zeros(31).double())
+    hidden_BTD = model(torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9]]))
+    with torch.no_grad():
+        bias_V.copy_(torch.arange(31))
+    assert_close(model.output.logits(hidden_BTD), hidden_BTD @ model.output.matrix_VD.T + torch.arange(31))
+    assert make_model().output.bias_V is None

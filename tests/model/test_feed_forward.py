@@ -1,7 +1,9 @@
 """Section 3.3: FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, at each position by itself."""
 
+import math
 from collections.abc import Callable
 
+import pytest
 import torch
 from torch.testing import assert_close
 
@@ -32,6 +34,17 @@ def test_gelu_is_x_times_the_normal_distribution_function(make_config: Callable[
     inner_BTF = ffn.W_1(torch.randn(2, 3, 14, dtype=torch.float64))
     normal = torch.distributions.Normal(0.0, 1.0)
     assert_close(ffn.activation(inner_BTF), inner_BTF * normal.cdf(inner_BTF))
+
+
+@pytest.mark.parametrize("activation", ["gelu_tanh", "gelu_sigmoid", "silu"])
+def test_other_activations_are_their_formulas(make_config: Callable[..., ModelConfig], activation: str) -> None:
+    x = torch.linspace(-7.0, 7.0, 41, dtype=torch.float64)
+    formulas = {
+        "gelu_tanh": 0.5 * x * (1 + (math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)).tanh()),
+        "gelu_sigmoid": x / (1 + (-1.702 * x).exp()),
+        "silu": x / (1 + (-x).exp()),
+    }
+    assert_close(FeedForward(make_config(activation=activation)).activation(x), formulas[activation])
 
 
 def test_dropout_falls_on_the_inner_layer_in_training_only(make_config: Callable[..., ModelConfig]) -> None:

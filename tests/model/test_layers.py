@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from transduce.model import ModelConfig
+from transduce.model import ModelConfig, Transformer
 from transduce.model.attention import MultiHeadAttention
 from transduce.model.feed_forward import FeedForward
 from transduce.model.layers import DecoderLayer, EncoderLayer, Residual, layer_norm
@@ -37,6 +37,13 @@ def test_the_epsilon_is_the_authors() -> None:
     # Of a vector whose variance is 1e-6 itself, an epsilon of 1e-6 leaves 1/√2; torch's default of 1e-5 leaves 0.30.
     normed = layer_norm(WIDE).double()(1e-3 * torch.tensor([1.0, -1.0, 1.0, -1.0]).double())
     assert_close(normed[0].item(), 0.5**0.5, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-5, 0.5])
+def test_another_epsilon_is_torchs(epsilon: float) -> None:
+    inputs = torch.randn(3, 4).double()
+    expected = nn.functional.layer_norm(inputs, (4,), eps=epsilon)
+    assert_close(layer_norm(ModelConfig(d_model=4, heads=1, norm_epsilon=epsilon)).double()(inputs), expected)
 
 
 def test_post_norm_by_hand() -> None:
@@ -115,6 +122,36 @@ def test_the_decoder_layer_is_torchs(norm: str, activation: str) -> None:
     )
     assert_close(actual_BTD, expected_BTD)
     assert_same_gradients(actual_BTD, expected_BTD, inputs_BTD)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_stacks_with_a_final_norm_are_torchs(norm: str) -> None:
+    changes = {"norm": norm, "final_norm": True, "norm_epsilon": 1e-5, "positions": "none", "layers": 2}
+    ours = Transformer(ModelConfig.model_validate(ORACLE | changes))
+    randomize(ours)
+    theirs = nn.Transformer(6, 3, 2, 2, 11, dropout=0.0, batch_first=True, norm_first=norm == "pre").double().eval()
+    for stack in ("encoder", "decoder"):
+        our_stack, their_stack = getattr(ours, stack), getattr(theirs, stack)
+        their_stack.norm.load_state_dict(our_stack.final_norm.state_dict())
+        for our_layer, their_layer in zip(our_stack.layers, their_stack.layers, strict=True):
+            copy_attention(our_layer.self_attention, their_layer.self_attn)
+            copy_feed_forward(our_layer.feed_forward, their_layer)
+            residuals = [our_layer.self_attention_residual, our_layer.feed_forward_residual]
+            if stack == "decoder":
+                copy_attention(our_layer.cross_attention, their_layer.multihead_attn)
+                residuals.insert(1, our_layer.cross_attention_residual)
+            copy_norms(residuals, [getattr(their_layer, f"norm{n + 1}") for n in range(len(residuals))])
+    source_BSD, target_BTD = torch.randn(2, 7, 6).double(), torch.randn(2, 5, 6).double().requires_grad_()
+    visible_BS = torch.arange(7) < torch.tensor([[7], [4]])
+    memory_BSD = ours.encoder(source_BSD, visible_BHSS=as_keys(visible_BS))
+    actual_BTD = ours.decoder(target_BTD, memory_BSD, source_visible_BHTS=as_keys(visible_BS))
+    expected_BTD = theirs(
+        source_BSD, target_BTD, tgt_mask=~visible_to_the_left(5)[0, 0],
+        src_key_padding_mask=~visible_BS, memory_key_padding_mask=~visible_BS,
+    )  # fmt: skip
+    assert_close(actual_BTD, expected_BTD)
+    assert_same_gradients(actual_BTD, expected_BTD, target_BTD)
 
 
 def test_a_decoder_layer_alone_sees_the_whole_memory(make_config: Callable[..., ModelConfig]) -> None:

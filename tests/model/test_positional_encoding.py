@@ -15,6 +15,7 @@ from transduce.model import ModelConfig
 from transduce.model.positional_encoding import (
     PositionalEncoding,
     concatenated_positions,
+    sinusoidal_halves,
     sinusoidal_positions,
 )
 
@@ -52,6 +53,23 @@ def test_the_authors_codes_form_by_hand() -> None:
     assert_close(concatenated_positions(3, 8)[1:], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=6e-9)
 
 
+def test_halves_hold_the_papers_numbers_sines_first() -> None:
+    sines_then_cosines = [[*row[0::2], *row[1::2]] for row in BY_HAND]
+    close_to_eight_digits(sinusoidal_halves(4, 8), sines_then_cosines)
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "concatenated"])
+@pytest.mark.parametrize("first", [1, 2])
+def test_the_first_position_has_the_number_that_is_given(
+    make_config: Callable[..., ModelConfig], kind: str, first: int
+) -> None:
+    from_0 = PositionalEncoding(make_config(positions=kind))
+    numbered = PositionalEncoding(make_config(positions=kind, first_position=first))
+    zeros_BTD = torch.zeros(1, 70, 14, dtype=torch.float64)
+    assert torch.equal(numbered(zeros_BTD), from_0(zeros_BTD, after=first))
+    assert torch.equal(numbered(zeros_BTD[:, :1], after=5), from_0(zeros_BTD[:, :1], after=first + 5))
+
+
 def test_the_authors_codes_slowest_wave_has_timescale_10000_and_the_papers_less() -> None:
     assert concatenated_positions(2, 512)[1, 255].asin().item() == pytest.approx(1 / 10_000)
     assert sinusoidal_positions(2, 512)[1, 510].asin().item() == pytest.approx(1 / 9_646.6, rel=1e-5)
@@ -80,12 +98,12 @@ def test_the_product_of_two_positions_depends_on_their_distance_alone() -> None:
         assert_close(diagonal, diagonal[:1].expand_as(diagonal))
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal", "concatenated"])
+@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "concatenated"])
 def test_positions_can_start_anywhere_and_grow_without_end(make_config: Callable[..., ModelConfig], kind: str) -> None:
     positions = PositionalEncoding(make_config(positions=kind))
     whole_BTD = positions(torch.zeros(1, 211, 14, dtype=torch.float64))
     fresh = PositionalEncoding(make_config(positions=kind))
-    one_by_one = [fresh(torch.zeros(1, 1, 14, dtype=torch.float64), first=t) for t in range(211)]
+    one_by_one = [fresh(torch.zeros(1, 1, 14, dtype=torch.float64), after=t) for t in range(211)]
     assert torch.equal(whole_BTD, torch.cat(one_by_one, dim=1))
 
 
@@ -104,7 +122,7 @@ def test_no_positions_changes_nothing(make_config: Callable[..., ModelConfig]) -
 
 def test_learned_positions_are_rows_of_a_table_that_learns(make_config: Callable[..., ModelConfig]) -> None:
     positions = PositionalEncoding(make_config(positions="learned", learned_positions=17))
-    added_BTD = positions(torch.zeros(2, 5, 14), first=3)
+    added_BTD = positions(torch.zeros(2, 5, 14), after=3)
     assert torch.equal(added_BTD, positions.table_TD[3:8].expand(2, 5, 14))
     added_BTD.sum().backward()
     gradient_TD = positions.table_TD.grad
@@ -132,6 +150,6 @@ def test_a_sentence_beyond_the_learned_positions_is_refused_with_what_to_do(
     positions = PositionalEncoding(make_config(positions="learned", learned_positions=17))
     positions(torch.zeros(1, 17, 14))
     with pytest.raises(DataError) as caught:
-        positions(torch.zeros(1, 1, 14), first=17)
+        positions(torch.zeros(1, 1, 14), after=17)
     assert "18 tokens is longer than the 17 positions that this model has learned" in str(caught.value)
     assert "Split it, or train with more model.learned_positions." in str(caught.value)

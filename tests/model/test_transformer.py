@@ -27,6 +27,14 @@ OPTIONS: dict[str, dict[str, object]] = {
     "feed-forward dropout": {"feed_forward_dropout": 0.3},
     "dropout": {"dropout": 0.3},
     "gelu": {"activation": "gelu"},
+    "silu": {"activation": "silu"},
+    "ssru": {"decoder_mixer": "ssru"},
+    "ssru with pre-norm": {"decoder_mixer": "ssru", "norm": "pre"},
+    "halves of sinusoids from 2": {"positions": "sinusoidal_halves", "first_position": 2},
+    "normed embeddings": {"embedding_norm": True, "embedding_scale": 1.0},
+    "post-norm with a final norm": {"final_norm": True, "norm_epsilon": 1e-5},
+    "a start of zeros and an output bias": {"start_from_zeros": True, "output_bias": True},
+    "two vocabularies": {"source_vocabulary_size": 37, "tied": "decoder"},
     "untied": {"tied": "none"},
     "the decoder tied": {"tied": "decoder"},
     "the inputs tied": {"tied": "inputs"},
@@ -49,7 +57,7 @@ def test_every_option_runs_and_every_weight_learns(
     model = Transformer(make_config(**OPTIONS[option]))
     hidden_BTD = model(source_BS, target_BT)
     assert hidden_BTD.shape == (3, 13, model.config.d_model)
-    (hidden_BTD @ model.output.matrix_VD.T).log_softmax(dim=-1)[..., 5].sum().backward()
+    model.output.logits(hidden_BTD).log_softmax(dim=-1)[..., 5].sum().backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert bool(parameter.grad.isfinite().all()), name
@@ -214,3 +222,26 @@ def test_eighteen_attention_sublayers_in_the_base_model() -> None:
     names = [name for name, _ in model.named_modules() if name.endswith(("self_attention", "cross_attention"))]
     assert len(names) == 18
     assert all(first != second for first, second in pairwise(names))
+
+
+def test_muon_moves_every_matrix_of_a_layer(make_model: MakeModel) -> None:
+    model = make_model(decoder_mixer="ssru", decoder_layers=1, encoder_layers=1)
+    shapes = {matrix.name: matrix.shape for matrix in model.matrices()}
+    named = {name: parameter for name, parameter in model.named_parameters() if ".layers." in name}
+    assert shapes.keys() == {name for name, parameter in named.items() if parameter.dim() == 2}
+    assert shapes["decoder.layers.0.ssru.W.weight"] == shapes["decoder.layers.0.ssru.W_f.weight"] == (1, 14, 14)
+
+
+def test_an_ssru_has_no_attention_to_show(make_model: MakeModel) -> None:
+    blocks = make_model(decoder_mixer="ssru").attention([5, 6, 3], [7, 3])
+    assert {name: block.weights_LHQK.shape for name, block in blocks.items()} == {
+        "encoder": (2, 3, 3, 3),
+        "cross": (2, 3, 2, 3),
+    }
+
+
+def test_each_vocabulary_has_its_own_rows(make_model: MakeModel) -> None:
+    model = make_model(source_vocabulary_size=37, tied="decoder")
+    assert model.embeddings.source_VD.shape == (37, 14)
+    assert model.output.matrix_VD.shape == (31, 14)
+    assert model(torch.tensor([[36, 3]]), torch.tensor([[30, 3]])).shape == (1, 2, 14)

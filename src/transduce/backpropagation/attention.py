@@ -7,7 +7,6 @@
 The softmax and its gradient are taken in float32; A is kept in the network's precision, S is not kept.
 """
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -100,8 +99,7 @@ class _Heads:
     """Equation 1 for every head of every sentence."""
 
     def __init__(self, module: MultiHeadAttention) -> None:
-        self.scale = 1.0 if module.scores == "unscaled" else 1.0 / math.sqrt(module.W_K.out_features // module.heads)
-        self.dropout = module.dropout
+        self.scale, self.dropout = module.scale, module.dropout
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, *, visibility: Visibility, dropout: KeyedDropout

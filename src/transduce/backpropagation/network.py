@@ -19,20 +19,38 @@ from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.packing import Packing, Visibility, past_visible, tokens_visible
 from transduce.backpropagation.pullback import Pullback
 from transduce.backpropagation.residual import HandwrittenResidual, Norm
-from transduce.model.config import ModelConfig
+from transduce.model.config import SIZES, ModelConfig
 from transduce.model.layers import DecoderLayer, EncoderLayer
 from transduce.model.transformer import Transformer
-from transduce.networks.network import Network, offset_by_one
+from transduce.networks.handled import Handled
+from transduce.networks.network import Network, NetworkConfig, offset_by_one
+
+HANDLED = Handled(
+    "transformer",
+    {
+        **SIZES,
+        "norm": ("post", "pre"),
+        "norm_epsilon": "any",
+        "final_norm": (None, False, True),
+        "positions": ("sinusoidal", "sinusoidal_halves", "concatenated", "learned", "none"),
+        "first_position": "any",
+        "scores": ("scaled", "unscaled"),
+        "attention_bias": (False, True),
+        "activation": ("relu",),
+        "tied": ("all", "decoder", "inputs", "none"),
+        "source_vocabulary_size": "any",
+        "embedding_scale": "any",
+        "output_bias": (False, True),
+    },
+)
 
 
-def supports(config: ModelConfig, *, device: torch.device) -> bool:
-    """Return whether the network of this configuration is written out here.
-
-    It is for processors: a GPU has fused kernels that the derived gradient uses. Left to `model/` are the options that
-    nobody trains for speed: additive scores, heads whose keys and values differ in width, and GELU.
-    """
-    is_written_out = config.scores != "additive" and config.activation == "relu"
-    return device.type == "cpu" and is_written_out and config.query_width == config.value_width
+def obstacle(config: NetworkConfig) -> str | None:
+    """Return what of a network is not written out here, or None."""
+    found = HANDLED.obstacle(config)
+    if found is None and isinstance(config, ModelConfig) and config.query_width != config.value_width:
+        return f"d_k = {config.query_width} and d_v = {config.value_width} (only equal ones)"
+    return found
 
 
 class _EncoderLayer:
@@ -95,7 +113,7 @@ class HandwrittenNetwork:
     """A `Transformer` whose gradient is written out."""
 
     def __init__(self, model: Transformer, *, dtype: torch.dtype) -> None:
-        assert supports(model.config, device=next(model.parameters()).device)
+        assert obstacle(model.config) is None, f"ask `handwritten` first: {obstacle(model.config)}"
         self.model, self.heads, self.dtype = model, model.config.heads, dtype
         embedder = partial(Embedder, scale=model.embeddings.scale, dropout=model.config.dropout, dtype=dtype)
         self.source = embedder(model.embeddings.source_VD, model.encoder.positions)
@@ -182,7 +200,10 @@ def _final_norm(module: nn.Module) -> Norm | None:
 
 
 def handwritten(network: Network, *, dtype: torch.dtype) -> HandwrittenNetwork | None:
-    """Return the same network with its gradient written out, or None where it is not written out here."""
-    if not isinstance(network, Transformer) or not supports(network.config, device=network.output.matrix_VD.device):
+    """Return the same network with its gradient written out, or None where it is not written out here.
+
+    It is for processors: a GPU has fused kernels that the derived gradient uses.
+    """
+    if type(network) is not Transformer or obstacle(network.config) or network.output.matrix_VD.device.type != "cpu":
         return None
     return HandwrittenNetwork(network, dtype=dtype)

@@ -88,4 +88,4 @@ def _write(model: "ModelDirectory", destination: Path, format_name: str, weights
     from transduce.export.huggingface import export_huggingface
 
     export_huggingface(model, destination)
-    return f"wrote {destination}: layer normalisation has epsilon 1e-5 there, and 1e-6 here; see its README.md"
+    return f"wrote {destination}: layer normalisation always has epsilon 1e-5 there; see its README.md"

@@ -28,9 +28,11 @@ from transduce.engine.backend import AnyProduct, Backend, fastest_backend
 from transduce.engine.calls import Program
 from transduce.engine.fused_kernels import FusedKernels
 from transduce.engine.int8_state import Int8State, Rows
+from transduce.engine.plain_kernels import EPSILON
 from transduce.engine.vnni_products import GROUP
-from transduce.model.config import ModelConfig
-from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
+from transduce.model.config import SIZES, ModelConfig
+from transduce.model.positional_encoding import computed_positions
+from transduce.networks.handled import Handled
 from transduce.networks.network import NetworkConfig
 from transduce.networks.stepwise import Booleans, Ids, LogProbabilities
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
@@ -39,17 +41,30 @@ ENCODED_AT_ONCE = 1024  # tokens; more would be no faster, and what is between t
 FIRST_STEPS = 24  # positions for whose places there is room at first; it doubles when it is full
 NEXT_STEPS = 8  # positions for whose keys and values there is room, before those that no beam looks at are left behind
 FEW_PLACES = 256  # for as many keys and values there is always room: a sentence alone then seldom needs more
+HANDLED = Handled(
+    "transformer",
+    {
+        **SIZES,
+        "norm": ("post", "pre"),
+        "norm_epsilon": (EPSILON,),
+        "positions": ("sinusoidal", "sinusoidal_halves", "concatenated", "learned", "none"),
+        "first_position": "any",
+        "scores": ("scaled", "unscaled"),
+        "attention_bias": (False, True),
+        "activation": ("relu", "gelu"),
+        "tied": ("all", "decoder", "inputs", "none"),
+        "source_vocabulary_size": "any",
+        "embedding_scale": "any",
+    },
+)
 
 
 def obstacle(config: NetworkConfig) -> str | None:
     """Return what of a network has no int8 form here, or None."""
-    if not isinstance(config, ModelConfig):
-        return type(config).__name__
-    if config.scores == "additive":
-        return 'scores = "additive"'
-    if config.query_width != config.value_width:
-        return "d_k and d_v that differ"
-    return None
+    found = HANDLED.obstacle(config)
+    if found is None and isinstance(config, ModelConfig) and config.query_width != config.value_width:
+        return f"d_k = {config.query_width} and d_v = {config.value_width} (only equal ones)"
+    return found
 
 
 @dataclass(frozen=True)
@@ -308,7 +323,7 @@ class Int8Network:
     def _embedding(self, product: AnyProduct) -> tuple[Tensor, Tensor]:
         assert product.table is not None, "it was packed as an embedding"
         rows, scales = product.table
-        return rows, scales * math.sqrt(self.config.d_model)
+        return rows, scales * self.config.embedding_factor
 
     def _layer(self, parameters: Mapping[str, Tensor], name: str) -> _Layer:
         own, feed = f"{name}.self_attention", f"{name}.feed_forward"
@@ -373,7 +388,4 @@ def _positions(config: ModelConfig, learned: Tensor | None, *, length: int = 256
     if config.positions == "learned":
         assert learned is not None, "a learned table cannot grow"
         return learned.detach().float().clone()
-    if config.positions == "none":
-        return torch.zeros(length, config.d_model)
-    make = concatenated_positions if config.positions == "concatenated" else sinusoidal_positions
-    return make(length, config.d_model).float().contiguous()
+    return computed_positions(config, length).float().contiguous()

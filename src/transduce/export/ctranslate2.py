@@ -2,8 +2,7 @@
 
 CTranslate2 writes the files itself, from a specification that is filled in here. Positions go in as a table of our
 own, in the paper's order, or of zeros where there are none, so every kind of positions can be expressed; so can
-unscaled scores, as a scale of 1 for the queries. What it has no layer for (additive scores, heads whose values and
-keys differ in width) is refused.
+unscaled scores, as a scale of 1 for the queries. A network that is not in `HANDLED` is refused.
 
 What was written is loaded again and asked for the log-probabilities of sentence pairs. They must be ours: its search
 divides by another length penalty, so translations would prove nothing.
@@ -20,12 +19,13 @@ from torch import Tensor
 from transduce.errors import ModelError
 from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
-from transduce.model.config import ModelConfig
-from transduce.model.layers import LAYER_NORM_EPSILON
-from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
+from transduce.model.config import SIZES, ModelConfig
+from transduce.model.positional_encoding import computed_positions
 from transduce.model.transformer import Transformer
 from transduce.model_directory import ModelDirectory
+from transduce.networks.handled import Handled
 from transduce.networks.log_probabilities import token_log_probabilities
+from transduce.networks.network import NetworkConfig
 
 LONGEST = 1024
 """Rows of the position tables, unless positions are learned; a sentence that is longer is refused there."""
@@ -33,6 +33,40 @@ _PAIRS = 8  # sentence pairs that the written model is held against ours with
 _DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # the largest mean one in a log-probability that rounding explains
 
 Weights = Literal["float32", "int8"]
+_ACTIVATIONS = {
+    "relu": "RELU",
+    "gelu": "GELU",
+    "gelu_tanh": "GELUTanh",
+    "gelu_sigmoid": "GELUSigmoid",
+    "silu": "SWISH",
+}
+HANDLED = Handled(
+    "transformer",
+    {
+        **SIZES,
+        "norm": ("post", "pre"),
+        "norm_epsilon": "any",
+        "final_norm": (None, False, True),
+        "positions": ("sinusoidal", "sinusoidal_halves", "concatenated", "learned", "none"),
+        "first_position": "any",
+        "scores": ("scaled", "unscaled"),
+        "attention_bias": (False, True),
+        "activation": tuple(_ACTIVATIONS),
+        "tied": ("all", "decoder", "inputs", "none"),
+        "embedding_scale": "any",
+        "embedding_norm": (False, True),
+        "start_from_zeros": (False, True),
+        "output_bias": (False, True),
+    },
+)
+
+
+def obstacle(config: NetworkConfig) -> str | None:
+    """Return what of a network CTranslate2 has no place for, or None."""
+    found = HANDLED.obstacle(config)
+    if found is None and isinstance(config, ModelConfig) and config.query_width != config.value_width:
+        return f"d_k = {config.query_width} and d_v = {config.value_width} (only equal ones)"
+    return found
 
 
 def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights = "float32") -> float:
@@ -43,9 +77,8 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights 
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
-    if not isinstance(config, ModelConfig):
-        raise ModelError(f"CTranslate2 has no place for a network of kind {config.kind!r}. Export another model.")
-    _require_expressible(config)
+    if (found := obstacle(config)) or not isinstance(config, ModelConfig):
+        raise ModelError(f"CTranslate2 has no place for this model's {found}. Export another model.")
     content = sentencepiece_model(model, program="CTranslate2")
     library = _library()
     specification = _specification(library, config)
@@ -59,7 +92,7 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights 
     settings.bos_token = settings.decoder_start_token = pieces[special.start]
     settings.eos_token, settings.unk_token = pieces[special.end], pieces[special.unknown]
     settings.add_source_eos = True
-    settings.layer_norm_epsilon = LAYER_NORM_EPSILON
+    settings.layer_norm_epsilon = config.norm_epsilon
     specification.validate()
     specification.optimize(quantization=weights)
     with directory_written_atomically(folder) as beside:
@@ -81,20 +114,14 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
     return ctranslate2
 
 
-def _require_expressible(config: ModelConfig) -> None:
-    faults = []
-    if config.scores == "additive":
-        faults.append('scores = "additive": its attention knows dot products only')
-    if config.query_width != config.value_width:
-        faults.append(f"d_k = {config.query_width} and d_v = {config.value_width}: its heads have one width for both")
-    if faults:
-        raise ModelError(f"CTranslate2 has no place for this model's {'; '.join(faults)}. Export another model.")
-
-
 def _specification(library: Any, config: ModelConfig) -> Any:  # noqa: ANN401
     specs = library.specs
-    activation = specs.Activation.GELU if config.activation == "gelu" else specs.Activation.RELU
-    common = {"pre_norm": config.norm == "pre", "activation": activation}
+    common = {
+        "pre_norm": True,  # makes a final norm possible; `_fill` then says where the norms are
+        "activation": getattr(specs.Activation, _ACTIVATIONS[config.activation]),
+        "no_final_norm": not config.has_final_norm,
+        "layernorm_embedding": config.embedding_norm,
+    }
     if config.query_width * config.heads != config.d_model:
         common["head_dim"] = config.query_width
     return specs.TransformerSpec(
@@ -109,10 +136,16 @@ def _fill(specification: Any, network: Transformer) -> None:  # noqa: ANN401
     specification.encoder.embeddings[0].weight = _array(embeddings.source_VD)
     specification.decoder.embeddings.weight = _array(embeddings.target_VD)
     specification.decoder.projection.weight = _array(embeddings.output_VD)
+    if embeddings.output_bias_V is not None:
+        specification.decoder.projection.bias = _array(embeddings.output_bias_V)
+    specification.decoder.start_from_zero_embedding = config.start_from_zeros
     for stack, name in ((specification.encoder, "encoder"), (specification.decoder, "decoder")):
-        stack.scale_embeddings = True
+        stack.pre_norm = config.norm == "pre"
+        stack.scale_embeddings = np.float32(config.embedding_factor)
         stack.position_encodings.encodings = _positions(config, weights.get(f"{name}.positions.table_TD"))
-        if config.norm == "pre":
+        if config.embedding_norm:
+            _fill_norm(stack.layernorm_embedding, weights, f"{name}.embedding_norm")
+        if config.has_final_norm:
             _fill_norm(stack.layer_norm, weights, f"{name}.final_norm")
         for number, layer in enumerate(stack.layer):
             _fill_layer(layer, weights, f"{name}.layers.{number}", is_unscaled=config.scores == "unscaled")
@@ -146,10 +179,7 @@ def _fill_norm(norm: Any, weights: Mapping[str, "np.ndarray[Any, Any]"], name: s
 def _positions(config: ModelConfig, learned: "np.ndarray[Any, Any] | None") -> "np.ndarray[Any, Any]":
     if learned is not None:
         return learned
-    if config.positions == "none":
-        return np.zeros((LONGEST, config.d_model), dtype=np.float32)
-    make = concatenated_positions if config.positions == "concatenated" else sinusoidal_positions
-    return _array(make(LONGEST, config.d_model))
+    return _array(computed_positions(config, LONGEST))
 
 
 def _array(tensor: Tensor) -> "np.ndarray[Any, Any]":

@@ -1,9 +1,9 @@
 """A Marian directory that Hugging Face's `MarianMTModel` loads: the same network under other names.
 
 Two things differ there. Positions have all sines first and all cosines after them, where the paper interleaves the two:
-the model's dimensions are therefore permuted, consistently in every weight, which changes no output. And layer
-normalisation's epsilon is fixed at 1e-5, where ours, as the authors' code's, is 1e-6: this remains, and moves logits a
-little. What that network cannot do at all (other positions, pre-norm, widths of heads) is refused.
+the model's dimensions are then permuted, consistently in every weight, which changes no output. And layer
+normalisation's epsilon is fixed at 1e-5, where ours is 1e-6 by default, as the authors' code's: this remains, and moves
+logits a little. A network that is not in `HANDLED` is refused.
 
 The tokenizer there normalises punctuation in Moses' way before cutting, and knows nothing of placeholders.
 """
@@ -20,10 +20,14 @@ from torch import Tensor
 from transduce.errors import ModelError
 from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
-from transduce.model.config import ModelConfig
+from transduce.model.config import SIZES, ModelConfig
 from transduce.model_directory import ModelDirectory
+from transduce.networks.handled import Handled
+from transduce.networks.network import NetworkConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
+EPSILON = 1e-5
+"""Of layer normalisation there."""
 LONGEST = 1024
 """Positions that the directory promises; they are computed there, too."""
 _ATTENTION = {"W_Q": "q_proj", "W_K": "k_proj", "W_V": "v_proj", "W_O": "out_proj"}
@@ -33,7 +37,38 @@ _NORMS = {
     "cross_attention_residual.norm": "encoder_attn_layer_norm",
     "feed_forward_residual.norm": "final_layer_norm",
 }
+_ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_tanh": "gelu_pytorch_tanh",
+    "gelu_sigmoid": "quick_gelu",
+    "silu": "silu",
+}
 _WRITES_MODEL_WIDTH = ("W_O", "W_2")
+HANDLED = Handled(
+    "transformer",
+    {
+        **SIZES,
+        "norm": ("post",),
+        "norm_epsilon": (1e-6, EPSILON),
+        "positions": ("sinusoidal", "sinusoidal_halves"),
+        "scores": ("scaled",),
+        "attention_bias": (False, True),
+        "activation": tuple(_ACTIVATIONS),
+        "tied": ("all",),
+        "embedding_scale": (None, 1.0),
+        "output_bias": (False, True),
+    },
+)
+
+
+def obstacle(config: NetworkConfig) -> str | None:
+    """Return what of a network Marian has no place for, or None."""
+    found = HANDLED.obstacle(config)
+    if found is not None or not isinstance(config, ModelConfig):
+        return found
+    widths, plain = {config.query_width, config.value_width}, config.d_model // config.heads
+    return None if widths == {plain} else f"d_k = {config.query_width} and d_v = {config.value_width} (only {plain})"
 
 
 def export_huggingface(model: ModelDirectory, folder: Path) -> None:
@@ -41,9 +76,8 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
-    if not isinstance(config, ModelConfig):
-        raise ModelError(f"Marian has no place for a network of kind {config.kind!r}. Export another model.")
-    _require_marian(config)
+    if (found := obstacle(config)) or not isinstance(config, ModelConfig):
+        raise ModelError(f"Marian has no place for this model's {found}. Export another model.")
     content, special = sentencepiece_model(model, program="Hugging Face"), model.tokenizers.special
     with directory_written_atomically(folder) as beside:
         save_file(marian_weights(model.parameters, config), beside / "model.safetensors", metadata={"format": "pt"})
@@ -58,10 +92,13 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
 
 def marian_weights(parameters: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
     """Return the weights under Marian's names, the model's dimensions in Marian's order; absent biases are zero."""
-    order = torch.cat([torch.arange(0, config.d_model, 2), torch.arange(1, config.d_model, 2)])
+    order = torch.arange(config.d_model)
+    if config.positions == "sinusoidal":
+        order = torch.cat([order[0::2], order[1::2]])
+    bias_V = parameters.get("embeddings.output_bias_V", torch.zeros(config.vocabulary_size))
     weights = {
         "model.shared.weight": parameters["embeddings.source_VD"][:, order].contiguous(),
-        "final_logits_bias": torch.zeros(1, config.vocabulary_size),
+        "final_logits_bias": bias_V[None].contiguous(),
     }
     for name, tensor in parameters.items():
         if name.startswith(("encoder.layers.", "decoder.layers.")):
@@ -89,8 +126,8 @@ def marian_config(config: ModelConfig, special: SpecialTokens = OWN_SPECIAL_TOKE
         "decoder_attention_heads": config.heads,
         "encoder_ffn_dim": config.d_ff,
         "decoder_ffn_dim": config.d_ff,
-        "activation_function": config.activation,
-        "scale_embedding": True,
+        "activation_function": _ACTIVATIONS[config.activation],
+        "scale_embedding": config.embedding_scale is None,
         "static_position_embeddings": True,
         "max_position_embeddings": LONGEST,
         "dropout": config.dropout,
@@ -119,24 +156,6 @@ def _marian_name(name: str) -> str:
     else:
         marian = f"{_SUBLAYERS[rest[0]]}.{_ATTENTION[rest[1]]}"
     return f"{stack}.{layers}.{number}.{marian}.{kind}"
-
-
-def _require_marian(config: ModelConfig) -> None:
-    plain = config.d_model // config.heads
-    faults = {
-        f"positions = {config.positions!r} (sinusoidal)": config.positions != "sinusoidal",
-        f"norm = {config.norm!r} (post)": config.norm != "post",
-        f"scores = {config.scores!r} (scaled)": config.scores != "scaled",
-        f"tied = {config.tied!r} (all)": config.tied != "all",
-        f"d_k, d_v = {config.query_width}, {config.value_width} ({plain})": {config.query_width, config.value_width}
-        != {plain},
-    }
-    found = [what for what, is_fault in faults.items() if is_fault]
-    if found:
-        raise ModelError(
-            f"Marian has no place for this model's {'; '.join(found)}: in brackets what it would have to be. "
-            "Export another model."
-        )
 
 
 def _special_ids(special: SpecialTokens) -> dict[str, int]:
@@ -181,10 +200,10 @@ def _card(model: ModelDirectory) -> str:
     return (
         f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
         "A Marian directory: `MarianMTModel.from_pretrained` and `MarianTokenizer.from_pretrained` load it.\n\n"
-        "It differs from the model that it was made of in three ways. Layer normalisation's epsilon is 1e-5 there and "
-        "was 1e-6. The search's length penalty is another formula there, so outputs can differ in length. The "
-        "tokenizer there normalises punctuation first and leaves placeholders (`%s`, tags, addresses) to the "
-        "model as text.\n"
+        "It differs from the model that it was made of. Layer normalisation's epsilon is always 1e-5 there; in "
+        "transduce it is 1e-6 unless a model says otherwise. The search's length penalty is another formula there, so "
+        "outputs can differ in length. The tokenizer there normalises punctuation first and leaves placeholders "
+        "(`%s`, tags, addresses) to the model as text.\n"
     )
 
 

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
-from transduce.model.initialization import glorot_linear
 from transduce.networks.attention_sublayer import AttentionSublayer
+from transduce.networks.initialization import glorot_linear
 
 
 def softmax(scores: Tensor) -> Tensor:
@@ -78,15 +78,6 @@ def attend_fast(
     return mixed_BHQG.masked_fill(~visible_BHQK.any(dim=-1, keepdim=True), 0.0)
 
 
-def fused_kernel_pays(query_BHQE: Tensor) -> bool:
-    """Return whether the fused kernel is the faster one here.
-
-    On a CPU its backward pass in bfloat16 took 3 to 7 times as long as the written-out equation for sentences
-    of 16 to 64 tokens, and in float32 the two were equal; on a GPU it is far ahead.
-    """
-    return query_BHQE.device.type != "cpu"
-
-
 class MultiHeadAttention(AttentionSublayer):
     """Section 3.2.2: h heads, each attending in its own projection of the model's width."""
 
@@ -94,14 +85,15 @@ class MultiHeadAttention(AttentionSublayer):
         super().__init__()
         self.heads = config.heads
         self.scores = config.scores
-        self.scale = 1.0 / math.sqrt(config.query_width) if config.scores == "scaled" else 1.0
+        scales = {"scaled": 1.0 / math.sqrt(config.query_width), "unscaled": 1.0, "additive": 1.0}
+        self.scale = scales[config.scores]  # of a dot product of query and key
         self.dropout = config.attention_dropout
         bias = config.attention_bias
         self.W_Q = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
         self.W_K = glorot_linear(config.d_model, config.heads * config.query_width, bias=bias)
         self.W_V = glorot_linear(config.d_model, config.heads * config.value_width, bias=bias)
         self.W_O = glorot_linear(config.heads * config.value_width, config.d_model, bias=bias)
-        if config.scores == "additive":
+        if self.scores == "additive":
             self.v_HE = nn.Parameter(nn.init.xavier_uniform_(torch.empty(config.heads, config.query_width)))
 
     def forward(self, query_BQD: Tensor, memory_BKD: Tensor, *, visible_BHQK: Tensor | None = None) -> Tensor:
@@ -134,7 +126,9 @@ class MultiHeadAttention(AttentionSublayer):
             weights_BHQK = self.weights(query_BHQE, key_BHKE, visible_BHQK=visible_BHQK)
             mixed_BHQG = functional.dropout(weights_BHQK, dropout) @ value_BHKG
         else:
-            attend_here = attend_fast if fused_kernel_pays(query_BHQE) else attend
+            # On a CPU the fused kernel's backward pass in bfloat16 took 3 to 7 times as long as the equation written
+            # out, for sentences of 16 to 64 tokens, and in float32 the two were equal; on a GPU it is far ahead.
+            attend_here = attend if query_BHQE.device.type == "cpu" else attend_fast
             mixed_BHQG = attend_here(
                 query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK, scale=self.scale, dropout=dropout
             )

@@ -12,7 +12,9 @@ _PARTS = {
     "self_attention_residual": "layer norms",
     "cross_attention_residual": "layer norms",
     "feed_forward_residual": "layer norms",
+    "embedding_norm": "layer norms",
     "final_norm": "layer norms",
+    "ssru": "SSRU",
     "self_attention": "self-attention",
     "cross_attention": "attention over the encoder",
     "feed_forward": "feed-forward",
@@ -33,8 +35,10 @@ def transformer_cost(config: ModelConfig, source: int, target: int) -> Cost:
     half = 2 * (d * heads * d_k + d * heads * d_v)  # the projections of the queries' side, or of the keys' side
     product = 2 * heads * (d_k + d_v)
     feed_forward = 2 * 2 * d * config.d_ff
+    is_recurrent = config.decoder_mixer == "ssru"
+    past = 2 * 2 * d * d if is_recurrent else 2 * half + product * target
     encoder = source * (2 * half + product * source + feed_forward)
-    decoder = target * (3 * half + product * (source + target) + feed_forward) + source * half
+    decoder = target * (past + half + product * source + feed_forward) + source * half
     # What a layer keeps for its backward pass, in units of its width: inputs, q, k, v, heads, sums and norms.
     kept = source * config.encoder_depth * (12 * d + 2 * config.d_ff)
     kept += target * config.decoder_depth * (20 * d + 2 * config.d_ff)
@@ -44,7 +48,7 @@ def transformer_cost(config: ModelConfig, source: int, target: int) -> Cost:
             "decoder": config.decoder_depth * decoder,
             "output": target * 2 * config.vocabulary_size * d,
         },
-        sequential_steps=config.encoder_depth + config.decoder_depth,
-        path_length=1,
+        sequential_steps=config.encoder_depth + config.decoder_depth * (target if is_recurrent else 1),
+        path_length=target if is_recurrent else 1,
         kept_numbers=kept,
     )

@@ -6,28 +6,35 @@ the softmax. "In the embedding layers, we multiply those weights by √d_model."
 The matrix is drawn with standard deviation d_model^-0.5, as its use before the softmax wants; the factor brings
 the inputs back to unit scale beside the positions.
 
-Departure by name (`ModelConfig.tied`): two or three separate matrices.
+Departures by name: two or three separate matrices (`ModelConfig.tied`), of which the source's may have a vocabulary of
+its own (`source_vocabulary_size`); another factor (`embedding_scale`); zeros in place of the start token's embedding
+(`start_from_zeros`); a bias on the logits (`output_bias`).
 """
 
-import math
-
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
-from transduce.model.initialization import normal_rows
+from transduce.networks.initialization import normal_rows
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+
+# Whether source and target share a matrix, and whether target and output do.
+_TIES = {"all": (True, True), "decoder": (False, True), "inputs": (True, False), "none": (False, False)}
 
 
 class Embeddings(nn.Module):
     """The source, target and output matrices, of which the paper makes one."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> None:
         super().__init__()
-        self.scale = math.sqrt(config.d_model)
+        self.scale, self.start_as_zeros = config.embedding_factor, tokens.start if config.start_from_zeros else None
         shape = (config.vocabulary_size, config.d_model)
-        self.source_VD = normal_rows(*shape)
-        self.target_VD = self.source_VD if config.tied in ("all", "inputs") else normal_rows(*shape)
-        self.output_VD = self.target_VD if config.tied in ("all", "decoder") else normal_rows(*shape)
+        inputs_are_one, decoder_is_one = _TIES[config.tied]
+        self.source_VD = normal_rows(config.source_vocabulary_size or config.vocabulary_size, config.d_model)
+        self.target_VD = self.source_VD if inputs_are_one else normal_rows(*shape)
+        self.output_VD = self.target_VD if decoder_is_one else normal_rows(*shape)
+        self.output_bias_V = nn.Parameter(torch.zeros(config.vocabulary_size)) if config.output_bias else None
 
     def embed_source(self, tokens_BS: Tensor) -> Tensor:
         """Return the scaled embeddings of source tokens, shape (B, S, D)."""
@@ -35,4 +42,7 @@ class Embeddings(nn.Module):
 
     def embed_target(self, tokens_BT: Tensor) -> Tensor:
         """Return the scaled embeddings of target tokens, shape (B, T, D)."""
-        return functional.embedding(tokens_BT, self.target_VD) * self.scale
+        embedded_BTD = functional.embedding(tokens_BT, self.target_VD) * self.scale
+        if self.start_as_zeros is None:
+            return embedded_BTD
+        return embedded_BTD.masked_fill((tokens_BT == self.start_as_zeros)[..., None], 0.0)

@@ -4,14 +4,25 @@
 
 The same two matrices serve every position; each layer has its own.
 
-Departures by name (`ModelConfig.activation`, `feed_forward_dropout`): GELU, and dropout after the activation.
+Departures by name (`ModelConfig.activation`, `feed_forward_dropout`): other activations, and dropout after them.
 """
+
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
-from transduce.model.initialization import glorot_linear
+from transduce.networks.initialization import glorot_linear
+
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+    "gelu_tanh": partial(functional.gelu, approximate="tanh"),
+    "gelu_sigmoid": lambda x: x * (1.702 * x).sigmoid(),
+    "silu": functional.silu,
+}
 
 
 class FeedForward(nn.Module):
@@ -21,7 +32,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.W_1 = glorot_linear(config.d_model, config.d_ff)
         self.W_2 = glorot_linear(config.d_ff, config.d_model)
-        self.activation = functional.gelu if config.activation == "gelu" else functional.relu
+        self.activation = ACTIVATIONS[config.activation]
         self.dropout = nn.Dropout(config.feed_forward_dropout)
 
     def forward(self, inputs_BTD: Tensor) -> Tensor:

@@ -5,7 +5,8 @@
 stands around every sub-layer, the dropout being section 5.4's. An encoder layer has two sub-layers,
 self-attention and feed-forward; a decoder layer has a third between them, attention over the encoder's output.
 
-Departure by name (`ModelConfig.norm = "pre"`): x + Dropout(Sublayer(LayerNorm(x))), as in the authors' later code.
+Departures by name: `ModelConfig.norm = "pre"`, x + Dropout(Sublayer(LayerNorm(x))), as in the authors' later code;
+`norm_epsilon`; `decoder_mixer = "ssru"`, an SSRU as the decoder's first sub-layer.
 """
 
 from collections.abc import Callable
@@ -16,13 +17,13 @@ from transduce.model.attention import MultiHeadAttention
 from transduce.model.config import ModelConfig
 from transduce.model.decoding_cache import LayerCache
 from transduce.model.feed_forward import FeedForward
-
-LAYER_NORM_EPSILON = 1e-6  # the paper gives none; this is the authors' code's
+from transduce.model.ssru import SSRU
+from transduce.networks.past import KeysAndValues, RecurrentState
 
 
 def layer_norm(config: ModelConfig) -> nn.LayerNorm:
     """Return layer normalisation over the model's width, with gain and bias."""
-    return nn.LayerNorm(config.d_model, eps=LAYER_NORM_EPSILON)
+    return nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
 
 
 class Residual(nn.Module):
@@ -30,7 +31,7 @@ class Residual(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.is_pre_norm = config.norm == "pre"
+        self.is_pre_norm = {"post": False, "pre": True}[config.norm]
         self.norm = layer_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -67,10 +68,14 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(config)
+        self.is_recurrent = {"attention": False, "ssru": True}[config.decoder_mixer]
+        if self.is_recurrent:
+            self.ssru = SSRU(config)
+        else:
+            self.self_attention = MultiHeadAttention(config)
         self.cross_attention = MultiHeadAttention(config)
         self.feed_forward = FeedForward(config)
-        self.self_attention_residual = Residual(config)
+        self.self_attention_residual = Residual(config)  # around the SSRU where that is in self-attention's place
         self.cross_attention_residual = Residual(config)
         self.feed_forward_residual = Residual(config)
 
@@ -83,24 +88,38 @@ class DecoderLayer(nn.Module):
         source_visible_BHTS: Tensor | None = None,
     ) -> Tensor:
         """Return the layer's output, shape (B, T, D)."""
-        attended_BTD = self.self_attention_residual(
-            inputs_BTD, lambda x_BTD: self.self_attention(x_BTD, x_BTD, visible_BHQK=target_visible_BHTT)
-        )
+        if self.is_recurrent:
+            attended_BTD = self.self_attention_residual(inputs_BTD, lambda x_BTD: self.ssru(x_BTD)[0])
+        else:
+            attended_BTD = self.self_attention_residual(
+                inputs_BTD, lambda x_BTD: self.self_attention(x_BTD, x_BTD, visible_BHQK=target_visible_BHTT)
+            )
         informed_BTD = self.cross_attention_residual(
             attended_BTD, lambda x_BTD: self.cross_attention(x_BTD, memory_BSD, visible_BHQK=source_visible_BHTS)
         )
         outputs_BTD: Tensor = self.feed_forward_residual(informed_BTD, self.feed_forward)
         return outputs_BTD
 
-    def forward_next(self, inputs_BWD: Tensor, cache: LayerCache, *, source_visible_BHWS: Tensor) -> Tensor:
-        """Return the output for one more token of each of W beams, shape (B, W, D), from cached keys and values."""
+    def start_cache(self, memory_BSD: Tensor, *, capacity: int) -> LayerCache:
+        """Return the cache of one beam per sentence, with room for `capacity` target positions, all empty."""
+        keys_BHSE, values_BHSG = self.cross_attention.project_memory(memory_BSD)
+        room = (*keys_BHSE.shape[:2], capacity)
+        keys_RHKE, values_RHKG = (each.new_empty(*room, each.size(-1)) for each in (keys_BHSE, values_BHSG))
+        past = RecurrentState() if self.is_recurrent else KeysAndValues(keys_RHKE, values_RHKG)
+        return LayerCache(past, keys_BHSE.contiguous(), values_BHSG.contiguous())
 
-        def self_attend(x_BWD: Tensor) -> Tensor:
-            # Each beam has its own past, so here a row is a beam and its one query.
+    def forward_next(self, inputs_BWD: Tensor, cache: LayerCache, *, source_visible_BHWS: Tensor) -> Tensor:
+        """Return the output for one more token of each of W beams, shape (B, W, D), from what the cache holds."""
+
+        def read_past(x_BWD: Tensor) -> Tensor:
+            # Each beam has its own past, so here a row is a beam and its one position.
             row_R1D = x_BWD.flatten(end_dim=1)[:, None]
-            query_RH1E, key_RH1E, value_RH1G = self.self_attention.project(row_R1D, row_R1D)
-            keys_RHKE, values_RHKG = cache.append(key_RH1E, value_RH1G)
-            mixed_R1D = self.self_attention.combine(query_RH1E, keys_RHKE, values_RHKG, visible_BHQK=None)
+            if isinstance(cache.past, RecurrentState):
+                mixed_R1D, cache.past.state_RD = self.ssru.forward(row_R1D, cache.past.state_RD)
+            else:
+                query_RH1E, key_RH1E, value_RH1G = self.self_attention.project(row_R1D, row_R1D)
+                keys_RHKE, values_RHKG = cache.past.append(key_RH1E, value_RH1G)
+                mixed_R1D = self.self_attention.combine(query_RH1E, keys_RHKE, values_RHKG, visible_BHQK=None)
             return mixed_R1D.view_as(x_BWD)
 
         def cross_attend(x_BWD: Tensor) -> Tensor:
@@ -112,7 +131,7 @@ class DecoderLayer(nn.Module):
                 visible_BHQK=source_visible_BHWS,
             )
 
-        attended_BWD = self.self_attention_residual(inputs_BWD, self_attend)
+        attended_BWD = self.self_attention_residual(inputs_BWD, read_past)
         informed_BWD = self.cross_attention_residual(attended_BWD, cross_attend)
         outputs_BWD: Tensor = self.feed_forward_residual(informed_BWD, self.feed_forward)
         return outputs_BWD

@@ -3,16 +3,19 @@
     PE(pos, 2i)   = sin(pos / 10000^(2i / d_model))
     PE(pos, 2i+1) = cos(pos / 10000^(2i / d_model))
 
-Departures by name (`ModelConfig.positions`): `concatenated`, the authors' code's form, sines in the first half
-and cosines in the second over timescales from 1 to exactly 10000; `learned`, row E of Table 3; `none`.
+Departures by name (`ModelConfig.positions`): `sinusoidal_halves`, all PE(pos, 2i) and then all PE(pos, 2i+1);
+`concatenated`, the authors' code's form, sines in the first half and cosines in the second over timescales from 1 to
+exactly 10000; `learned`, row E of Table 3; `none`. `first_position` is the pos of a sentence's first token.
 """
+
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
 
 from transduce.errors import DataError
 from transduce.model.config import ModelConfig
-from transduce.model.initialization import normal_rows
+from transduce.networks.initialization import normal_rows
 
 LONGEST_TIMESCALE = 10_000.0
 
@@ -25,12 +28,31 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     return torch.stack([angle_TI.sin(), angle_TI.cos()], dim=-1).flatten(start_dim=1)
 
 
+def sinusoidal_halves(length: int, d_model: int) -> Tensor:
+    """Return the paper's PE with all sines before all cosines, shape (T, D), float64."""
+    table_TD = sinusoidal_positions(length, d_model)
+    return torch.cat([table_TD[:, 0::2], table_TD[:, 1::2]], dim=-1)
+
+
 def concatenated_positions(length: int, d_model: int) -> Tensor:
     """Return the authors' code's signal: all sines, then all cosines, shape (T, D), float64."""
     position_T1 = torch.arange(length, dtype=torch.float64)[:, None]
     half = d_model // 2
     angle_TI = position_T1 / LONGEST_TIMESCALE ** (torch.arange(half, dtype=torch.float64) / max(half - 1, 1))
     return torch.cat([angle_TI.sin(), angle_TI.cos()], dim=-1)
+
+
+FORMULAS: Mapping[str, Callable[[int, int], Tensor]] = {
+    "sinusoidal": sinusoidal_positions,
+    "sinusoidal_halves": sinusoidal_halves,
+    "concatenated": concatenated_positions,
+    "none": lambda length, d_model: torch.zeros(length, d_model, dtype=torch.float64),
+}
+
+
+def computed_positions(config: ModelConfig, length: int) -> Tensor:
+    """Return the vectors of a sentence's first `length` positions, where none is learned, shape (T, D), float64."""
+    return FORMULAS[config.positions](config.first_position + length, config.d_model)[config.first_position :]
 
 
 class PositionalEncoding(nn.Module):
@@ -40,32 +62,31 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.kind = config.positions
-        self.d_model = config.d_model
+        self.config, self.kind = config, config.positions
+        assert self.kind == "learned" or self.kind in FORMULAS, f"there are no positions {self.kind!r}"
         if self.kind == "learned":
             self.table_TD = normal_rows(config.learned_positions, config.d_model)
         else:
             self.register_buffer("computed_TD", torch.empty(0, config.d_model), persistent=False)
 
-    def forward(self, embedded_BTD: Tensor, *, first: int = 0) -> Tensor:
-        """Return the embeddings with positions `first`, `first` + 1, … added, shape (B, T, D)."""
+    def forward(self, embedded_BTD: Tensor, *, after: int = 0) -> Tensor:
+        """Return the embeddings of the tokens after the first `after`, positions added, shape (B, T, D)."""
         if self.kind == "none":
             return embedded_BTD
-        last = first + embedded_BTD.size(1)
+        last = after + embedded_BTD.size(1)
         if self.kind == "learned":
             if last > self.table_TD.size(0):
                 raise DataError(
                     f"A sentence of {last} tokens is longer than the {self.table_TD.size(0)} positions that this model "
                     "has learned. Split it, or train with more model.learned_positions."
                 )
-            return embedded_BTD + self.table_TD[first:last]
-        return embedded_BTD + self._table(last, like=embedded_BTD)[first:last]
+            return embedded_BTD + self.table_TD[after:last]
+        return embedded_BTD + self._table(last, like=embedded_BTD)[after:last]
 
     def _table(self, length: int, *, like: Tensor) -> Tensor:
         table_TD = self.computed_TD
         if table_TD.size(0) < length or table_TD.dtype != like.dtype or table_TD.device != like.device:
-            make = concatenated_positions if self.kind == "concatenated" else sinusoidal_positions
             longer = max(length, 2 * table_TD.size(0), 64)  # doubling: decoding asks for one more position each step
-            table_TD = make(longer, self.d_model).to(device=like.device, dtype=like.dtype)
+            table_TD = computed_positions(self.config, longer).to(device=like.device, dtype=like.dtype)
             self.computed_TD = table_TD
         return table_TD

@@ -4,7 +4,8 @@ The encoder maps (x_1, …, x_n) to z = (z_1, …, z_n), here `memory`; the deco
 at a time, each depending on z and the symbols before it. "The output embeddings are offset by one position", so
 that position i depends only on outputs before i: a start token is put in front of the labels and the last dropped.
 
-Departure: the start token has an embedding of its own; the authors' code starts from a zero vector.
+Departure: the start token has an embedding of its own; the authors' code starts from a zero vector, which
+`ModelConfig.start_from_zeros` names. Other departures by name: `embedding_norm`, `final_norm`.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from transduce.model.config import ModelConfig
 from transduce.model.cost import part_of, transformer_cost
-from transduce.model.decoding_cache import DecodingCache, LayerCache
+from transduce.model.decoding_cache import DecodingCache
 from transduce.model.embedding import Embeddings
 from transduce.model.layers import DecoderLayer, EncoderLayer, layer_norm
 from transduce.model.masks import as_keys, visible_to_the_left, visible_tokens
@@ -27,18 +28,19 @@ FIRST_CAPACITY = 32  # tokens; the cache doubles itself when it is full
 
 
 class Encoder(nn.Module):
-    """A stack of identical layers; with pre-norm, one more normalisation at the end."""
+    """A stack of identical layers."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.positions = PositionalEncoding(config)
+        self.embedding_norm = layer_norm(config) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_depth))
-        self.final_norm = layer_norm(config) if config.norm == "pre" else nn.Identity()
+        self.final_norm = layer_norm(config) if config.has_final_norm else nn.Identity()
 
     def forward(self, embedded_BSD: Tensor, *, visible_BHSS: Tensor | None = None) -> Tensor:
         """Return the memory, shape (B, S, D)."""
-        x_BSD = self.dropout(self.positions(embedded_BSD))
+        x_BSD = self.dropout(self.embedding_norm(self.positions(embedded_BSD)))
         for layer in self.layers:
             x_BSD = layer(x_BSD, visible_BHSS=visible_BHSS)
         memory_BSD: Tensor = self.final_norm(x_BSD)
@@ -51,13 +53,14 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.positions = PositionalEncoding(config)
+        self.embedding_norm = layer_norm(config) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_depth))
-        self.final_norm = layer_norm(config) if config.norm == "pre" else nn.Identity()
+        self.final_norm = layer_norm(config) if config.has_final_norm else nn.Identity()
 
     def forward(self, embedded_BTD: Tensor, memory_BSD: Tensor, *, source_visible_BHTS: Tensor | None = None) -> Tensor:
         """Return the output before the pre-softmax matrix for every target position, shape (B, T, D)."""
-        x_BTD = self.dropout(self.positions(embedded_BTD))
+        x_BTD = self.dropout(self.embedding_norm(self.positions(embedded_BTD)))
         target_visible_BHTT = visible_to_the_left(x_BTD.size(1), device=x_BTD.device)
         for layer in self.layers:
             x_BTD = layer(
@@ -72,11 +75,12 @@ class Decoder(nn.Module):
     def forward_next(self, embedded_BWD: Tensor, cache: DecodingCache) -> Tensor:
         """Return the output for the next target position of every beam, shape (B, W, D)."""
         # One position for all: positions run along axis 1, which here holds beams, so give them an axis of one.
-        x_BWD = self.positions(embedded_BWD.flatten(end_dim=1)[:, None], first=cache.length).view_as(embedded_BWD)
-        x_BWD = self.dropout(x_BWD)
+        x_BWD = self.positions(embedded_BWD.flatten(end_dim=1)[:, None], after=cache.length).view_as(embedded_BWD)
+        x_BWD = self.dropout(self.embedding_norm(x_BWD))
         source_visible_BHWS = as_keys(cache.source_visible_BS)
         for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
             x_BWD = layer.forward_next(x_BWD, layer_cache, source_visible_BHWS=source_visible_BHWS)  # type: ignore[operator]
+        cache.length += 1
         hidden_BWD: Tensor = self.final_norm(x_BWD)
         return hidden_BWD
 
@@ -88,14 +92,14 @@ class Transformer(Network):
 
     def __init__(self, config: ModelConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> None:
         super().__init__(config, tokens)
-        self.embeddings = Embeddings(config)
+        self.embeddings = Embeddings(config, tokens)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
 
     @property
     def output(self) -> Output:
-        """The pre-softmax matrix (3.4), without a bias."""
-        return Output(self.embeddings.output_VD)
+        """The pre-softmax matrix (3.4) and, where there is one, its bias."""
+        return Output(self.embeddings.output_VD, self.embeddings.output_bias_V)
 
     @property
     def longest_sentence(self) -> int | None:
@@ -125,10 +129,10 @@ class Transformer(Network):
         return visible_tokens(tokens_BS, padding=self.tokens.padding)
 
     def start(self, source_BS: Tensor) -> DecodingCache:
-        """Encode the sources and return an empty cache of keys and values."""
-        return self.start_cache(
-            self.encode(source_BS), source_visible_BS=self.visible(source_BS), beams=1, capacity=FIRST_CAPACITY
-        )
+        """Encode the sources and return a cache without any target position."""
+        memory_BSD = self.encode(source_BS)
+        layers = [layer.start_cache(memory_BSD, capacity=FIRST_CAPACITY) for layer in self.decoder.layers]  # type: ignore[operator]
+        return DecodingCache(layers, self.visible(source_BS), beams=1)
 
     def advance(self, state: DecodingCache, tokens_BW: Tensor) -> Tensor:
         """Return the output for one more token of each beam, shape (B, W, D), and advance the cache by it."""
@@ -139,24 +143,6 @@ class Transformer(Network):
         """Reorder the cache in place."""
         state.select(sentences_B, beams_BW)
         return state
-
-    def start_cache(
-        self, memory_BSD: Tensor, *, source_visible_BS: Tensor, beams: int, capacity: int = 64
-    ) -> DecodingCache:
-        """Return an empty cache for decoding `beams` hypotheses of each sentence, with room for `capacity` tokens."""
-        rows, heads = memory_BSD.size(0) * beams, self.config.heads
-        layers = []
-        for layer in self.decoder.layers:
-            cross_keys_BHSE, cross_values_BHSG = layer.cross_attention.project_memory(memory_BSD)  # type: ignore[union-attr, operator]
-            layers.append(
-                LayerCache(
-                    self_keys_RHKE=cross_keys_BHSE.new_empty(rows, heads, capacity, self.config.query_width),
-                    self_values_RHKG=cross_keys_BHSE.new_empty(rows, heads, capacity, self.config.value_width),
-                    cross_keys_BHSE=cross_keys_BHSE.contiguous(),
-                    cross_values_BHSG=cross_values_BHSG.contiguous(),
-                )
-            )
-        return DecodingCache(layers=layers, source_visible_BS=source_visible_BS, beams=beams)
 
     def matrices(self) -> Iterable[MatrixView]:
         """Return every linear map of every layer."""

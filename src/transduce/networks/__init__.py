@@ -6,5 +6,8 @@ torch_stepper.py       a network of torch as such a model
 output.py              the layer before the softmax
 attention_block.py     the attention weights of a pair
 attention_sublayer.py  sub-layers whose attention weights can be recorded
+handled.py             which networks a capability handles: an allow-list
+past.py                what a decoder layer keeps of the positions so far
+initialization.py      how weights start out
 cost.py                parameters, operations, sequential steps, path length
 """

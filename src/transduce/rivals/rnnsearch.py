@@ -29,6 +29,7 @@ from torch.nn import functional
 
 from transduce.networks.attention_block import AttentionBlock, Projections
 from transduce.networks.cost import Cost
+from transduce.networks.initialization import glorot_linear, normal_rows
 from transduce.networks.network import MatrixView, Network, NetworkConfig, Probability, offset_by_one
 from transduce.networks.output import Output
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
@@ -78,12 +79,16 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
         return f"recurrent with attention, states {self.d_model} wide, embeddings {self.embedding_width}"
 
 
+# Whether source and target share a matrix, and whether the output has it, too.
+_TIES = {"none": (False, False), "inputs": (True, False), "all": (True, True)}
+
+
 class GatedUnit(nn.Module):
     """A gated recurrent unit with the reset gate before the recurrent matrix, unlike torch's."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
-        self.input = _glorot(inputs, 3 * width)
+        self.input = glorot_linear(inputs, 3 * width)
         self.gates = _orthogonal(width, blocks=2)
         self.candidate = _orthogonal(width, blocks=1)
 
@@ -115,16 +120,17 @@ class RnnSearch(Network):
     def __init__(self, config: RnnSearchConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> None:
         super().__init__(config, tokens)
         size, d, e, a = config.vocabulary_size, config.d_model, config.embedding_width, config.alignment_width
-        self.source_VE = _embedding(size, e)
-        self.target_VE = _embedding(size, e) if config.tied == "none" else self.source_VE
-        self.output_VO = self.target_VE if config.tied == "all" else _embedding(size, config.output_width)
+        self.source_VE = normal_rows(size, e)
+        inputs_are_one, all_are_one = _TIES[config.tied]
+        self.target_VE = self.source_VE if inputs_are_one else normal_rows(size, e)
+        self.output_VO = self.target_VE if all_are_one else normal_rows(size, config.output_width)
         self.reader, self.backward_reader = GatedUnit(e, d), GatedUnit(e, d)
-        self.first_state = _glorot(d, d)
-        self.W_a, self.U_a = _glorot(d, a, bias=False), _glorot(2 * d, a, bias=False)
-        self.v_A = nn.Parameter(_glorot(a, 1, bias=False).weight[0].detach().clone())
+        self.first_state = glorot_linear(d, d)
+        self.W_a, self.U_a = glorot_linear(d, a, bias=False), glorot_linear(2 * d, a, bias=False)
+        self.v_A = nn.Parameter(glorot_linear(a, 1, bias=False).weight[0].detach().clone())
         self.writer = GatedUnit(e, d)
-        self.writer_context = _glorot(2 * d, 3 * d, bias=False)
-        self.readout = _glorot(d + e + 2 * d, 2 * config.output_width)
+        self.writer_context = glorot_linear(2 * d, 3 * d, bias=False)
+        self.readout = glorot_linear(d + e + 2 * d, 2 * config.output_width)
         self.dropout = nn.Dropout(config.dropout)
 
     @property
@@ -249,19 +255,6 @@ def _states(unit: GatedUnit, embedded_BSE: Tensor, visible_BS: Tensor) -> Tensor
         state_B1D = torch.where(visible_B1[..., None], unit(projected_B1G, state_B1D), state_B1D)
         states.append(state_B1D)
     return torch.cat(states, dim=1)
-
-
-def _embedding(size: int, width: int) -> nn.Parameter:
-    table = torch.empty(size, width)
-    return nn.Parameter(table if table.is_meta else nn.init.normal_(table, std=width**-0.5))
-
-
-def _glorot(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
-    linear = nn.Linear(inputs, outputs, bias=bias)
-    nn.init.xavier_uniform_(linear.weight)
-    if bias:
-        nn.init.zeros_(linear.bias)
-    return linear
 
 
 def _orthogonal(width: int, *, blocks: int) -> nn.Linear:

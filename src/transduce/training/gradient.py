@@ -2,7 +2,7 @@
 
     device    network                                           gradient        measured (docs/decisions/0007)
     CPU       what `backpropagation.handwritten` offers             written out     about 1.1 times as fast as derived
-    CPU       the rest (additive scores, GELU, d_k ≠ d_v)       derived
+    CPU       the rest                                          derived
     GPU       all                                               derived, with torch's fused kernels
 
 Both add to the parameters' gradients the sum over the batch's tokens, and both follow the plain equations of `model/`.

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from transduce.model import ModelConfig, Transformer
-from transduce.model.initialization import glorot_linear, normal_rows
+from transduce.networks.initialization import glorot_linear, normal_rows
 
 
 @pytest.mark.parametrize(

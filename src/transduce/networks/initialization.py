@@ -1,4 +1,4 @@
-"""How weights start out; the paper does not say, so as in the authors' code.
+"""How weights start out, in every network; the paper does not say, so as in the authors' code.
 
 Matrices are Glorot-uniform, between ±√(6 / (inputs + outputs)); biases are zero; embeddings and learned positions are
 normal with standard deviation d_model^-0.5. Layer normalisation starts with gain 1 and bias 0.

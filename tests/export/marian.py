@@ -1,0 +1,74 @@
+"""Marian's network, written out from its documentation: the oracle for the Hugging Face directory."""
+
+import json
+import math
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn import functional
+
+
+class Marian:
+    """Marian's network as its documentation has it, one sentence at a time, from the exported files alone."""
+
+    def __init__(self, folder: Path, *, epsilon: float) -> None:
+        self.weights = load_file(folder / "model.safetensors")
+        self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        self.epsilon = epsilon
+
+    def logits(self, source_S: Tensor, target_T: Tensor) -> Tensor:
+        start = torch.tensor([self.config["decoder_start_token_id"]])
+        x, memory = self.embed(torch.cat([start, target_T[:-1]])), self.embed(source_S)
+        for number in range(self.config["encoder_layers"]):
+            name = f"model.encoder.layers.{number}"
+            memory = self.norm(
+                memory + self.attend(f"{name}.self_attn", memory, memory), f"{name}.self_attn_layer_norm"
+            )
+            memory = self.norm(memory + self.feed(name, memory), f"{name}.final_layer_norm")
+        for number in range(self.config["decoder_layers"]):
+            name = f"model.decoder.layers.{number}"
+            own = self.attend(f"{name}.self_attn", x, x, is_causal=True)
+            x = self.norm(x + own, f"{name}.self_attn_layer_norm")
+            x = self.norm(x + self.attend(f"{name}.encoder_attn", x, memory), f"{name}.encoder_attn_layer_norm")
+            x = self.norm(x + self.feed(name, x), f"{name}.final_layer_norm")
+        return x @ self.weights["model.shared.weight"].T + self.weights["final_logits_bias"][0]
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        width = self.config["d_model"]
+        angles = [[p / 10000 ** (2 * i / width) for i in range(width // 2)] for p in range(len(tokens))]
+        positions = torch.tensor([[*map(math.sin, row), *map(math.cos, row)] for row in angles])
+        scale = math.sqrt(width) if self.config["scale_embedding"] else 1.0
+        return self.weights["model.shared.weight"][tokens] * scale + positions
+
+    def linear(self, name: str, x: Tensor) -> Tensor:
+        return functional.linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        width = (self.config["d_model"],)
+        return functional.layer_norm(
+            x, width, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"], eps=self.epsilon
+        )
+
+    def feed(self, name: str, x: Tensor) -> Tensor:
+        return self.linear(f"{name}.fc2", self.activate(self.linear(f"{name}.fc1", x)))
+
+    def activate(self, x: Tensor) -> Tensor:
+        by_name = {
+            "relu": x.relu(),
+            "gelu": functional.gelu(x),
+            "gelu_pytorch_tanh": functional.gelu(x, approximate="tanh"),
+            "quick_gelu": x * torch.sigmoid(1.702 * x),
+            "silu": x * torch.sigmoid(x),
+        }
+        return by_name[self.config["activation_function"]]
+
+    def attend(self, name: str, x: Tensor, memory: Tensor, *, is_causal: bool = False) -> Tensor:
+        heads = self.config["encoder_attention_heads"]
+        query, key, value = (
+            self.linear(f"{name}.{side}_proj", given).unflatten(-1, (heads, -1)).transpose(0, 1)
+            for side, given in (("q", x), ("k", memory), ("v", memory))
+        )
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
+        return self.linear(f"{name}.out_proj", mixed.transpose(0, 1).flatten(start_dim=1))
