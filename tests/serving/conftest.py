@@ -1,4 +1,4 @@
-"""A tiny model with random weights, and servers on loopback: laws of serving need no good translations."""
+"""A tiny model with random weights, and servers on loopback: the laws of serving need no good translations."""
 
 import json
 import os
@@ -32,7 +32,7 @@ KEY = "a-key-of-many-letters"
 def write_model(
     folder: Path, *, seed: int = 3, source: str = "en", target: str = "de", fondness_of_ending: float = 0.0
 ) -> Path:
-    """Write a model directory with random weights, which hardly ever come to an end unless they are made to like it."""
+    """Write a model with random weights; `fondness_of_ending` makes its outputs end, which they hardly ever do."""
     tokenizer = BpeTokenizer.learn(LINES, vocabulary_size=400)
     torch.manual_seed(seed)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=1, dropout=0)
@@ -56,12 +56,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class RunningServer:
-    """A server process: its address, its log, and how to talk to it."""
+    """A server process: its address, its log and its clients."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
         self.process = process
         self._log = log
-        self.address = self._wait_for("listening")["address"]
+        self.address = self.wait_for("listening")["address"]
 
     def client(self, **options: Any) -> httpx.Client:  # noqa: ANN401
         return httpx.Client(base_url=self.address, timeout=30, trust_env=False, **options)
@@ -72,9 +72,6 @@ class RunningServer:
 
     def wait_for(self, event: str, *, count: int = 1) -> dict[str, Any]:
         """Return an event's record once it has been logged `count` times."""
-        return self._wait_for(event, count=count)
-
-    def _wait_for(self, event: str, *, count: int = 1) -> dict[str, Any]:
         end = time.monotonic() + 180
         while time.monotonic() < end:
             found = [record for record in self.events() if record["event"] == event]
@@ -85,7 +82,7 @@ class RunningServer:
         raise AssertionError(f"no {event}: {self._log.read_text(encoding='utf-8')}")
 
     def child(self) -> int:
-        """The process number of the newest child."""
+        """The process id of the newest child."""
         return int([record for record in self.events() if record["event"] == "child ready"][-1]["process"])
 
 
@@ -93,7 +90,7 @@ class RunningServer:
 def running_server(
     log: Path, *arguments: str | Path, environment: dict[str, str] | None = None
 ) -> Iterator[RunningServer]:
-    """Run `transduce serve` on a free port; what is left of it at the end is killed."""
+    """Run `transduce serve` on a free port; kill it at the end if it still runs."""
     command = [sys.executable, "-m", "transduce", "serve", "--port", "0", "--threads", "1", *map(str, arguments)]
     variables = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(SOURCE)]))
@@ -120,7 +117,7 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
 
 @pytest.fixture(scope="session")
 def locked_server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server that wants a key."""
+    """A server that needs a key."""
     folder = tmp_path_factory.mktemp("locked")
     (folder / "keys").write_text(f"# ours\n{KEY}\n", encoding="utf-8")
     with running_server(folder / "log", model, "--api-key-file", folder / "keys") as running:
@@ -140,7 +137,7 @@ def translator(model: Path) -> Translator:
 
 
 def answers_in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """Return what `work` returns for each number, computed at once in as many threads."""
+    """Return the result of `work` for each number, each computed in a thread of its own."""
     results: list[Any] = [None] * count
 
     def run(number: int) -> None:
@@ -155,7 +152,7 @@ def answers_in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
     return results
 
 
-# Test modules cannot import this file: what they call comes to them as fixtures.
+# Test modules cannot import this file, so they get its functions as fixtures.
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Options: defaults that are safe, three ways to give them, and errors that say what to do."""
+"""Options: safe defaults, three ways to set them, and errors that say what to do."""
 
 import inspect
 from pathlib import Path
@@ -28,14 +28,14 @@ def test_only_this_machine_can_connect_by_default() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.org"])
-def test_strangers_need_keys(host: str) -> None:
+def test_other_machines_need_keys(host: str) -> None:
     with pytest.raises(ConfigError, match=r"no keys\. Give --api-key-file, or --allow-anonymous"):
         options(host=host)
     assert options(host=host, allow_anonymous=True).host == host
     assert options(host=host, api_key_file=Path("keys")).host == host
 
 
-def test_flags_go_before_environment_before_file() -> None:
+def test_a_flag_overrides_the_environment_which_overrides_the_file() -> None:
     file = {"port": 1, "threads": 1, "text_limit": 1}
     environment = {"TRANSDUCE_SERVE_PORT": "2", "TRANSDUCE_SERVE_THREADS": "2", "PORT": "9"}
     found = options(file=file, environment=environment, port=3)
@@ -66,7 +66,7 @@ def test_faults_name_the_option() -> None:
     with pytest.raises(ConfigError, match="models: "):
         gather_options(file={}, environment={}, flags={})
     for origin in ("*", "cms.example.org", "https://cms.example.org/"):
-        with pytest.raises(ConfigError, match=r"is no origin\. Write scheme and name alone"):
+        with pytest.raises(ConfigError, match=r"is not an origin\. Write only scheme and host"):
             options(allowed_origin=[origin])
 
 
@@ -74,7 +74,7 @@ def test_a_file_of_options_is_read_or_refused(tmp_path: Path) -> None:
     file = tmp_path / "serve.toml"
     file.write_text("port = 9", encoding="utf-8")
     assert read_options(file) == {"port": 9}
-    for content, fault in ((b"port = x\n", r"serve\.toml is not valid TOML: .*line 1"), (b"\xff", "is no UTF-8 text")):
+    for content, fault in ((b"port = x\n", r"serve\.toml is not valid TOML: .*line 1"), (b"\xff", "is not UTF-8 text")):
         file.write_bytes(content)
         with pytest.raises(ConfigError, match=fault):
             read_options(file)

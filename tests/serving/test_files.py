@@ -1,4 +1,4 @@
-"""Documents over HTTP: HTML in /translate, files up and down, against what the library does by itself."""
+"""Documents over HTTP: HTML in /translate, upload and download of files, compared with the library."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ DOCUMENTS = {
 
 @pytest.fixture(scope="module")
 def ending_model(make_model: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose sentences end: what does not is left."""
+    """A model whose outputs end; an output that does not is left out of the document."""
     return make_model(tmp_path_factory.mktemp("models") / "ending", seed=7, fondness_of_ending=2.0)
 
 
@@ -82,20 +82,20 @@ class TestFinishedFiles:
         assert all(len(name) >= 32 and "/" not in name for name in names)
         assert all(files.get(name) is None for name in ("", "../../etc/passwd", "/etc/passwd"))
 
-    def test_the_oldest_go_where_all_take_too_much(self) -> None:
+    def test_the_oldest_are_deleted_beyond_the_limit_on_memory(self) -> None:
         files = FinishedFiles(most_bytes=10)
         first, second, third = (files.add(b"abcd", shown_name="de.po") for _ in range(3))
         assert files.get(first) is None
         assert [files.get(name) is not None for name in (second, third)] == [True, True]
 
-    def test_all_are_forgotten_in_time(self) -> None:
+    def test_files_are_deleted_after_their_time(self) -> None:
         files = FinishedFiles(seconds=0.0)
         assert files.get(files.add(b"x", shown_name="de.po")) is None
 
 
 @pytest.mark.slow
 class TestHtml:
-    def test_tags_come_back_or_the_stretch_is_reported(self, client: httpx.Client, translator: Translator) -> None:
+    def test_tags_are_kept_or_the_passage_is_reported(self, client: httpx.Client, translator: Translator) -> None:
         page = "<h1>the dog</h1><p class='x'>a <b>cat</b> sleeps &amp; runs</p><script>the()</script>"
         answer = client.post("/translate", json={"q": page, "format": "html", **PAIR}).json()
         assert answer["translatedText"] == filled_by_library(translator, "a.html", page.encode()).decode()
@@ -105,7 +105,7 @@ class TestHtml:
         assert "<p class='x'>a <b>cat</b> sleeps &amp; runs</p>" in answer["translatedText"]
         assert "got lost" in answer["left"][0]["reason"]
 
-    def test_a_list_gives_a_list_and_a_foreign_charset_says_nothing(self, client: httpx.Client) -> None:
+    def test_a_list_gives_a_list_and_a_charset_in_the_text_is_ignored(self, client: httpx.Client) -> None:
         texts = ["<meta charset=latin1><i>ü</i>", "<code>x</code>"]
         body = {"q": texts, "format": "html", "alternatives": 1, **PAIR}
         answer = client.post("/translate", json=body).json()
@@ -135,14 +135,16 @@ class TestFiles:
         assert found["filled"] + len(found["left"]) == 1
         assert client.get("/frontend/settings").json()["supportedFilesFormat"] == list(KINDS)
 
-    def test_what_is_there_already_stays(self, client: httpx.Client) -> None:
+    def test_existing_translations_are_kept(self, client: httpx.Client) -> None:
         answer = client.post("/translate_file", data={**PAIR, "source": "auto"}, files={"file": ("A.PO", PO)}).json()
         assert (answer["filled"], answer["kept"]) == (1, 1)
         catalogue = polib.pofile(client.get(answer["translatedFileUrl"]).text)
         assert [entry.fuzzy for entry in catalogue] == [True, False]
         assert catalogue[1].msgstr == "steht schon da"
 
-    def test_many_texts_go_through_the_queue_in_windows(self, client: httpx.Client, translator: Translator) -> None:
+    def test_a_large_document_is_translated_a_few_texts_at_a_time(
+        self, client: httpx.Client, translator: Translator
+    ) -> None:
         table = "".join(f"the dog {number}\t\n" for number in range(100)).encode()
         found = client.post("/translate_file", data=PAIR, files={"file": ("t.tsv", table)}).json()
         assert found["filled"] + len(found["left"]) == 100
@@ -179,7 +181,7 @@ class TestFiles:
         assert large.status_code == 413
 
     @pytest.mark.parametrize("name", ["x.po", "..%2F..%2Fetc%2Fpasswd", "%00", "a" * 5000])
-    def test_names_that_nobody_was_given_give_nothing(self, client: httpx.Client, name: str) -> None:
+    def test_unknown_download_names_are_not_found(self, client: httpx.Client, name: str) -> None:
         assert client.get(f"/download_file/{name}").status_code == 404
 
     def test_a_key_in_the_form_is_enough_and_needed(self, locked_server: Any, key: str) -> None:  # noqa: ANN401
@@ -188,9 +190,9 @@ class TestFiles:
             assert client.post("/translate_file", data=PAIR, files=file).status_code == 400
             assert client.post("/translate_file", data={**PAIR, "api_key": "wrong"}, files=file).status_code == 403
             found = client.post("/translate_file", data={**PAIR, "api_key": key}, files=file).json()
-            assert client.get(found["translatedFileUrl"]).status_code == 200, "its name is its key"
+            assert client.get(found["translatedFileUrl"]).status_code == 200, "the secret name replaces a key"
 
-    def test_a_document_that_takes_too_long_is_answered(
+    def test_a_document_that_takes_too_long_is_refused(
         self, run_server: Callable[..., Any], model: Path, tmp_path: Path
     ) -> None:
         table = b"a cat sleeps here and there\t\n" * 2000

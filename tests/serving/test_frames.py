@@ -1,4 +1,4 @@
-"""Frames: what is written is what is read, and nothing but JSON passes."""
+"""Frames: messages come back as they were written, and only JSON is accepted."""
 
 import asyncio
 import io

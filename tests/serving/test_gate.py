@@ -1,4 +1,4 @@
-"""Safe by default: who may enter, how much they may bring, and what they learn when something breaks."""
+"""The gate: keys, allowed hosts and origins, limits, and errors that reveal nothing."""
 
 import ast
 import contextlib
@@ -68,7 +68,7 @@ def test_a_proxy_s_path_is_taken_off_once() -> None:
 
 
 def test_no_name_in_a_request_reaches_the_file_system() -> None:
-    """What opens files does so with names that the operator gave: the only reads are these."""
+    """The room reads only files that the operator or the package names: these calls are all."""
     reads = {}
     for file in SERVING.glob("*.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -131,7 +131,7 @@ class TestKeys:
             for path in ("/nothing", "/translate/", "/v1", "/%2e%2e/etc/passwd", "/metrics/../metrics"):
                 assert client.get(path).status_code == 401, path
 
-    def test_a_key_opens_wherever_it_stands(self, locked_server: Any, key: str) -> None:  # noqa: ANN401
+    def test_a_key_is_accepted_in_header_query_and_body(self, locked_server: Any, key: str) -> None:  # noqa: ANN401
         with locked_server.client() as client:
             assert client.get("/metrics", headers={"Authorization": f"Bearer {key}"}).status_code == 200
             assert client.get("/metrics", headers={"X-API-Key": key}).status_code == 200
@@ -146,7 +146,7 @@ class TestKeys:
                 == 400
             )
 
-    def test_keys_are_in_no_log_and_no_figure(self, locked_server: Any, key: str) -> None:  # noqa: ANN401
+    def test_keys_are_in_no_log_and_no_metric(self, locked_server: Any, key: str) -> None:  # noqa: ANN401
         with locked_server.client() as client:
             client.post("/translate", params={"api_key": key}, json=BODY)
             figures = client.get("/metrics", headers={"X-API-Key": key}).text
@@ -163,7 +163,7 @@ class TestWhoMayCall:
     def test_foreign_names_are_refused(self, client: httpx.Client, host: str) -> None:
         response = client.get("/languages", headers={"Host": host})
         assert response.status_code == 400
-        assert "does not answer under that name" in response.text or not response.headers.get("x-request-id")
+        assert "does not accept that host name" in response.text or not response.headers.get("x-request-id")
 
     @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9", "127.0.0.1", "[::1]:8000"])
     def test_our_own_names_are_not(self, client: httpx.Client, host: str) -> None:
@@ -180,7 +180,7 @@ class TestWhoMayCall:
 
 @pytest.mark.slow
 class TestLimits:
-    def test_a_body_too_large_is_refused_whether_or_not_it_says_so(self, client: httpx.Client) -> None:
+    def test_a_body_too_large_is_refused_with_and_without_content_length(self, client: httpx.Client) -> None:
         assert client.post("/translate", content=b"a" * (1 << 20)).status_code == 400
         assert client.post("/translate", content=b"a" * ((1 << 20) + 1)).status_code == 413
         chunks = (b"a" * (1 << 16) for _ in range(17))
@@ -201,7 +201,7 @@ class TestLimits:
 
 
 @pytest.mark.slow
-class TestWhatIsLearned:
+class TestWhatAnswersReveal:
     def test_errors_have_one_form_and_no_trace(self, client: httpx.Client) -> None:
         for method, path in (
             ("GET", "/nothing"),
@@ -214,7 +214,7 @@ class TestWhatIsLearned:
             assert set(response.json()) == {"error"}
             assert not re.search(r"Traceback|\.py|site-packages", response.text)
 
-    def test_every_answer_has_its_headers_and_its_number(self, client: httpx.Client) -> None:
+    def test_every_answer_has_its_headers_and_its_request_id(self, client: httpx.Client) -> None:
         for path in ("/", "/languages", "/nothing", "/health/live"):
             headers = client.get(path).headers
             assert headers["x-content-type-options"] == "nosniff"
@@ -224,7 +224,7 @@ class TestWhatIsLearned:
         for bad in ("a" * 65, "a b", 'a"b'):
             assert re.fullmatch(r"[0-9a-f]{32}", client.get("/", headers={"X-Request-ID": bad}).headers["x-request-id"])
 
-    def test_logs_and_figures_hold_no_text(self, server: Any, client: httpx.Client) -> None:  # noqa: ANN401
+    def test_logs_and_metrics_hold_no_text(self, server: Any, client: httpx.Client) -> None:  # noqa: ANN401
         secret = "Zyzzyva"
         client.post("/translate", json={**BODY, "q": secret})
         client.post("/translate", json={**BODY, "source": secret})
@@ -240,7 +240,7 @@ class TestWhatIsLearned:
         records = [record for record in server.events() if record["event"] == "request"]
         assert {"request_id", "route", "status", "seconds"} <= set(records[-1])
 
-    def test_figures_count(self, client: httpx.Client) -> None:
+    def test_metrics_count(self, client: httpx.Client) -> None:
         def value(name: str) -> float:
             found = re.search(rf"^{re.escape(name)} (\S+)$", client.get("/metrics").text, flags=re.MULTILINE)
             return float(found[1]) if found else 0.0
@@ -253,7 +253,7 @@ class TestWhatIsLearned:
 
 
 @pytest.mark.slow
-def test_a_client_that_goes_away_leaves_the_server_well(server: Any) -> None:  # noqa: ANN401
+def test_a_client_that_disconnects_does_no_harm(server: Any) -> None:  # noqa: ANN401
     host, port = server.address.removeprefix("http://").split(":")
     for content in (
         b"",
@@ -268,7 +268,7 @@ def test_a_client_that_goes_away_leaves_the_server_well(server: Any) -> None:  #
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process with a signal")
-def test_work_of_a_client_that_has_gone_is_skipped(server: Any) -> None:  # noqa: ANN401
+def test_the_job_of_a_client_that_disconnected_is_skipped(server: Any) -> None:  # noqa: ANN401
     host, port = server.address.removeprefix("http://").split(":")
     content = json.dumps(BODY).encode()
     kind = f"Content-Type: application/json\r\nContent-Length: {len(content)}"

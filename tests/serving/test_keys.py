@@ -1,4 +1,4 @@
-"""Keys: which open, which files are refused, and that comparing takes its time."""
+"""API keys: which are accepted, which key files are refused, and comparison in constant time."""
 
 import hmac
 from pathlib import Path
@@ -15,30 +15,30 @@ def key_file(folder: Path, content: str) -> Path:
     return file
 
 
-def test_only_keys_of_the_file_open(tmp_path: Path) -> None:
+def test_only_keys_of_the_file_are_accepted(tmp_path: Path) -> None:
     keys = Keys(key_file(tmp_path, "# for the CMS\nfirst-key-0123456789\n\n  second-key-0123456789  \n"))
     assert keys.are_required
-    assert keys.open_to("first-key-0123456789")
-    assert keys.open_to("second-key-0123456789")
+    assert keys.accept("first-key-0123456789")
+    assert keys.accept("second-key-0123456789")
     for wrong in ("", "first-key-012345678", "first-key-01234567890", "# for the CMS", "\ud800"):
-        assert not keys.open_to(wrong)
+        assert not keys.accept(wrong)
 
 
 def test_without_a_file_no_key_is_needed() -> None:
     assert not Keys(None).are_required
 
 
-def test_reading_again_rotates_and_a_bad_file_leaves_the_old_keys(tmp_path: Path) -> None:
+def test_reload_replaces_the_keys_and_a_bad_file_keeps_the_old_ones(tmp_path: Path) -> None:
     file = key_file(tmp_path, "first-key-0123456789\n")
     keys = Keys(file)
     key_file(tmp_path, "second-key-0123456789\n")
-    keys.read_again()
-    assert keys.open_to("second-key-0123456789")
-    assert not keys.open_to("first-key-0123456789")
+    keys.reload()
+    assert keys.accept("second-key-0123456789")
+    assert not keys.accept("first-key-0123456789")
     key_file(tmp_path, "short\n")
-    with pytest.raises(ConfigError, match=r"keys:1 is no key: a key has 16 characters or more"):
-        keys.read_again()
-    assert keys.open_to("second-key-0123456789")
+    with pytest.raises(ConfigError, match=r"keys:1 is not a key: a key has 16 characters or more"):
+        keys.reload()
+    assert keys.accept("second-key-0123456789")
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,6 @@ def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(hmac, "compare_digest", compare)
     for given in ("key-number-0000000000", "key-number-0000000004", "x", "x" * 500):
         compared.clear()
-        keys.open_to(given)
-        # As many comparisons whether the first key fits or none, and all of one length whatever was given.
+        keys.accept(given)
+        # The number and length of the comparisons do not depend on the key that is given.
         assert compared == [(32, 32)] * 5

@@ -1,8 +1,8 @@
-"""Which languages are served and which a text is in."""
+"""The languages that models serve, and detection of a text's language."""
 
 import pytest
 
-from transduce.serving.languages import Languages
+from transduce.serving.languages import ServedLanguages
 from transduce.serving.refusal import Refusal
 from transduce.text.language_names import language_name
 
@@ -17,14 +17,14 @@ FRENCH = "Le chien traverse la rue en courant, et le chat dort au soleil."
 
 
 def test_the_first_model_of_a_pair_serves_it() -> None:
-    languages = Languages(MODELS)
+    languages = ServedLanguages(MODELS)
     assert languages.model("en", "de") == "one"
-    assert languages.all == ["en", "fr", "de"]
+    assert languages.codes == ["en", "fr", "de"]
     assert languages.targets("fr") == ["de"]
 
 
 def test_pairs_that_no_model_serves_are_refused_in_libretranslate_s_words() -> None:
-    languages = Languages(MODELS)
+    languages = ServedLanguages(MODELS)
     with pytest.raises(Refusal, match="xx is not supported"):
         languages.model("xx", "de")
     with pytest.raises(
@@ -34,22 +34,26 @@ def test_pairs_that_no_model_serves_are_refused_in_libretranslate_s_words() -> N
 
 
 @pytest.mark.parametrize(("text", "language"), [(GERMAN, "de"), (ENGLISH, "en"), (FRENCH, "fr")])
-def test_detection_ranks_what_is_served(text: str, language: str) -> None:
-    best = Languages(MODELS).detect(text)[0]
+def test_detection_ranks_the_served_languages(text: str, language: str) -> None:
+    best = ServedLanguages(MODELS).detect(text)[0]
     assert best.language == language
     assert best.confidence > 90
 
 
 def test_a_language_that_is_not_served_gives_no_confidence() -> None:
-    found = Languages({"one": MODELS["one"]}).detect(FRENCH)
+    found = ServedLanguages({"one": MODELS["one"]}).detect(FRENCH)
     assert max(own.confidence for own in found) < 10
 
 
-def test_a_source_is_one_that_leads_to_the_target() -> None:
-    languages = Languages(MODELS)
+def test_a_detected_source_has_a_model_to_the_target() -> None:
+    languages = ServedLanguages(MODELS)
     assert [own.language for own in languages.detect_source([ENGLISH, FRENCH, GERMAN], "de")] == ["en", "fr", "de"]
     with pytest.raises(Refusal, match="xx is not supported"):
         languages.detect_source([ENGLISH], "xx")
+    assert [languages.likeliest_source(text, target="de") for text in (ENGLISH, FRENCH)] == ["en", "fr"]
+    assert languages.likeliest_source(GERMAN, target="de") in ("en", "fr"), "the target itself is no source"
+    assert languages.likeliest_source(FRENCH, target=None) == "fr"
+    assert languages.likeliest_source(ENGLISH, target="xx") is None
 
 
 def test_names() -> None:

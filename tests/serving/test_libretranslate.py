@@ -1,4 +1,4 @@
-"""LibreTranslate's API: its own client, unmodified, and what its clients send."""
+"""LibreTranslate's API: its own Python client, unmodified, and raw requests."""
 
 import json
 from typing import Any
@@ -54,7 +54,7 @@ def test_a_string_gives_a_string_and_a_list_a_list(client: httpx.Client, transla
     assert multipart.json() == {"translatedText": expected[0]}
 
 
-def test_auto_detects_and_leaves_what_is_in_the_target_language(client: httpx.Client) -> None:
+def test_auto_detects_and_leaves_texts_in_the_target_language(client: httpx.Client) -> None:
     answer = client.post("/translate", json={"q": [ENGLISH, GERMAN], "source": "auto", "target": "de"}).json()
     assert [own["language"] for own in answer["detectedLanguage"]] == ["en", "de"]
     assert all(own["confidence"] > 50 for own in answer["detectedLanguage"])
@@ -64,7 +64,7 @@ def test_auto_detects_and_leaves_what_is_in_the_target_language(client: httpx.Cl
     assert one["detectedLanguage"]["language"] == "de"
 
 
-def test_alternatives_come_beside_the_best(client: httpx.Client, translator: Translator) -> None:
+def test_alternatives_are_returned_with_the_best_output(client: httpx.Client, translator: Translator) -> None:
     body = {"q": "the dog runs.", "source": "en", "target": "de"}
     answer = client.post("/translate", json={**body, "alternatives": 3}).json()
     own = translator.translate("the dog runs.", beam=4, alternatives=4)
@@ -107,13 +107,13 @@ def test_alternatives_come_beside_the_best(client: httpx.Client, translator: Tra
         ({"q": "a", "source": ["en"], "target": "de"}, "Invalid request: source must be a language code"),
     ],
 )
-def test_errors_are_its_own(client: httpx.Client, body: dict[str, object], message: str) -> None:
+def test_errors_are_libretranslate_s(client: httpx.Client, body: dict[str, object], message: str) -> None:
     response = client.post("/translate", json=body)
     assert response.status_code == 400
     assert response.json() == {"error": message}
 
 
-def test_what_is_no_json_is_said_to_be_none(client: httpx.Client) -> None:
+def test_invalid_json_is_refused(client: httpx.Client) -> None:
     for content in (b"{", b"[]", b"\xff", b"[" * 100_000, b'{"q": ' + b"9" * 9000 + b"}"):
         response = client.post("/translate", content=content, headers={"Content-Type": "application/json"})
         assert response.status_code == 400

@@ -1,4 +1,4 @@
-"""A server's year in one test each: options, proxies, rotation, replacement, deaths, the end."""
+"""A server process over its life: options, proxy, new keys and models, crashes, overload, shutdown."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ from transduce.translator import Translator
 pytestmark = pytest.mark.slow
 BODY = {"q": "the dog runs.", "source": "en", "target": "de"}
 OLD, NEW = "an-old-key-0123456789", "a-new-key-0123456789"
-# Reports every attempt to connect or to look a name up, in the server and in its child.
+# Reports every attempt to connect or to resolve a name, in the server and in its child.
 WATCH = """
 import os, sys
 def watch(event, arguments):
@@ -35,8 +35,10 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends signal
 
 
 @needs_signals
-def test_a_year(model: Path, tmp_path: Path, run_server: Callable[..., Any], make_model: Callable[..., Path]) -> None:
-    """One server, since each takes seconds to start: options three ways, a proxy, rotation, replacement, the end."""
+def test_options_proxy_reload_and_shutdown(
+    model: Path, tmp_path: Path, run_server: Callable[..., Any], make_model: Callable[..., Path]
+) -> None:
+    """One server for all, since each takes seconds to start."""
     own = tmp_path / "served"
     shutil.copytree(model, own)
     (tmp_path / "keys").write_text(OLD, encoding="utf-8")
@@ -63,33 +65,24 @@ def test_a_year(model: Path, tmp_path: Path, run_server: Callable[..., Any], mak
         ) as server,
         server.client(headers={"Authorization": f"Bearer {OLD}", "Host": "mt.example.org"}) as client,
     ):
-        look_at_options(client)
-        look_at_the_proxy(client)
-        before = client.post("/translate", json=BODY).json()["translatedText"]
+        check_options(client)
+        check_proxy(client)
         if sys.platform == "linux":
             mapped = Path(f"/proc/{server.process.pid}/maps").read_text(encoding="utf-8")
             assert "libtorch" not in mapped, "only the child loads torch"
             assert "libtorch" in Path(f"/proc/{server.child()}/maps").read_text(encoding="utf-8")
 
+        before = client.post("/translate", json=BODY).json()["translatedText"]
         (tmp_path / "keys").write_text(NEW, encoding="utf-8")
         make_model(own, seed=11)
-        server.process.send_signal(signal.SIGHUP)
-        answered = 0
-        while len([one for one in server.events() if one["event"] == "child ready"]) < 2:
-            response = client.post("/translate", json=BODY, headers={"Authorization": f"Bearer {NEW}"})
-            assert response.status_code in (200, 403), "403 only until the new key is read"
-            answered += response.status_code == 200
-            time.sleep(0.05)
-        assert answered > 0, "the old child answers while the new one loads"
-        assert client.post("/translate", json=BODY).status_code == 403
-        client.headers["Authorization"] = f"Bearer {NEW}"
+        check_reload(server, client)
         after = client.post("/translate", json=BODY).json()["translatedText"]
         assert after == Translator.load(own, threads=1).translate("the dog runs.").text != before
 
         (tmp_path / "keys").write_text("short", encoding="utf-8")
         server.process.send_signal(signal.SIGHUP)
         server.wait_for("reload refused")
-        assert client.post("/translate", json=BODY).status_code == 200, "what is wrong changes nothing"
+        assert client.post("/translate", json=BODY).status_code == 200, "a reload with an error changes nothing"
 
         child = server.child()
         server.process.send_signal(signal.SIGTERM)
@@ -103,7 +96,7 @@ def test_a_year(model: Path, tmp_path: Path, run_server: Callable[..., Any], mak
 
 
 @needs_signals
-def test_a_glossary_is_kept_to_and_read_again(
+def test_a_glossary_is_applied_and_read_again(
     tmp_path: Path, run_server: Callable[..., Any], make_model: Callable[..., Path]
 ) -> None:
     model = make_model(tmp_path / "model", fondness_of_ending=9.0)
@@ -118,17 +111,19 @@ def test_a_glossary_is_kept_to_and_read_again(
         terms.write_text("dog\n", encoding="utf-8")
         server.process.send_signal(signal.SIGHUP)
         server.wait_for("reload refused")
-        assert "Hund" in client.post("/translate", json=BODY).json()["translatedText"], "what is wrong changes nothing"
+        assert "Hund" in client.post("/translate", json=BODY).json()["translatedText"], (
+            "a reload with an error changes nothing"
+        )
 
 
-def look_at_options(client: httpx.Client) -> None:
+def check_options(client: httpx.Client) -> None:
     limit = client.post("/translate", json={**BODY, "q": ["a"] * 4}).json()
     assert limit == {"error": "Invalid request: request (4) exceeds text limit (3)"}, "the environment beats the file"
     limit = client.post("/translate", json={**BODY, "q": "a" * 101}).json()
     assert limit == {"error": "Invalid request: request (101) exceeds text limit (100)"}, "the file beats the default"
 
 
-def look_at_the_proxy(client: httpx.Client) -> None:
+def check_proxy(client: httpx.Client) -> None:
     for path in ("/translate", "/mt/translate"):
         assert client.post(path, json=BODY).status_code == 200, "with and without the proxy's path"
     assert client.get("/openapi.json").json()["servers"] == [{"url": "/mt"}]
@@ -141,6 +136,20 @@ def look_at_the_proxy(client: httpx.Client) -> None:
     assert client.options("/translate", headers=preflight).status_code == 200
 
 
+def check_reload(server: Any, client: httpx.Client) -> None:  # noqa: ANN401
+    """Send SIGHUP and use the new key; the old child must answer until the new one is ready."""
+    server.process.send_signal(signal.SIGHUP)
+    answered = 0
+    while len([one for one in server.events() if one["event"] == "child ready"]) < 2:
+        response = client.post("/translate", json=BODY, headers={"Authorization": f"Bearer {NEW}"})
+        assert response.status_code in (200, 403), "403 only until the new key is read"
+        answered += response.status_code == 200
+        time.sleep(0.05)
+    assert answered > 0, "the old child answers while the new one loads"
+    assert client.post("/translate", json=BODY).status_code == 403
+    client.headers["Authorization"] = f"Bearer {NEW}"
+
+
 def is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
@@ -150,7 +159,7 @@ def is_alive(process: int) -> bool:
 
 
 @needs_signals
-def test_kills_under_load_leave_nobody_without_an_answer(
+def test_every_request_is_answered_while_children_are_killed(
     model: Path, tmp_path: Path, run_server: Callable[..., Any], in_threads: Callable[..., list[Any]]
 ) -> None:
     with run_server(tmp_path / "log", model, "--request-seconds", "60") as server:
@@ -171,14 +180,13 @@ def test_kills_under_load_leave_nobody_without_an_answer(
         assert len(statuses) == 4 * 6 + 4
         assert set(statuses) <= {200, 503}
         assert statuses.count(200) > len(statuses) / 2
-        # Work under way when the end is asked for is finished, and the exit code is 0.
         with server.client() as client:
             assert client.get("/health/ready", timeout=90).status_code == 200
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(60) == 0
 
 
-def test_without_the_extra_the_command_says_how_to_get_it(tmp_path: Path) -> None:
+def test_without_the_extra_the_command_says_how_to_install_it(tmp_path: Path) -> None:
     program = (
         "import sys, importlib.util as util\n"
         "real = util.find_spec\n"
@@ -201,7 +209,7 @@ def test_without_the_extra_the_command_says_how_to_get_it(tmp_path: Path) -> Non
         ([], "models: Field required"),
     ],
 )
-def test_what_the_operator_can_cure_is_one_line(arguments: list[str], fault: str) -> None:
+def test_errors_of_the_operator_are_one_line(arguments: list[str], fault: str) -> None:
     command = [sys.executable, "-m", "transduce", "serve", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert result.returncode == 2
@@ -209,8 +217,8 @@ def test_what_the_operator_can_cure_is_one_line(arguments: list[str], fault: str
     assert "Traceback" not in result.stderr
 
 
-def test_where_the_queue_is_full_nobody_waits_for_a_body(run_server: Any, model: Path, tmp_path: Path) -> None:  # noqa: ANN401
-    """A refusal costs next to nothing: it comes before the body does, and readiness stays."""
+def test_a_full_queue_refuses_before_the_body_arrives(run_server: Any, model: Path, tmp_path: Path) -> None:  # noqa: ANN401
+    """A refusal is cheap: the server does not read the body. The server stays ready meanwhile."""
     options = ("--queue-limit", "1", "--batch-tokens", "1", "--alternative-limit", "64")
     with run_server(tmp_path / "log", model, *options) as server, server.client() as client:
         body = {"text": ["a cat sleeps here. " * 30] * 8, "alternatives": 64, "beam": 64}
@@ -233,7 +241,7 @@ def test_where_the_queue_is_full_nobody_waits_for_a_body(run_server: Any, model:
         flood.join(60)
 
 
-def test_a_crowd_that_comes_at_once_is_refused_at_the_door(
+def test_requests_that_arrive_at_once_beyond_the_queue_are_refused(
     run_server: Callable[..., Any], in_threads: Callable[..., list[Any]], model: Path, tmp_path: Path
 ) -> None:
     options = ("--queue-limit", "4", "--batch-tokens", "1")
@@ -241,4 +249,4 @@ def test_a_crowd_that_comes_at_once_is_refused_at_the_door(
         found = in_threads(60, lambda number: client.post("/translate", json={**BODY, "q": f"the dog {number}"}))
         assert {answer.status_code for answer in found} <= {200, 429}
         assert sum(answer.status_code == 200 for answer in found) >= 4
-        assert client.post("/translate", json=BODY).status_code == 200, "who has left makes room again"
+        assert client.post("/translate", json=BODY).status_code == 200, "answered requests make room again"

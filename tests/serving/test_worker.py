@@ -1,4 +1,4 @@
-"""The child's side, run here: rounds, and that one poisonous item fails alone."""
+"""The child's code, run in this process: rounds, errors, and one bad item that fails alone."""
 
 import io
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def test_a_conversation(model: Path) -> None:
     assert read_frame(outlet) is None
 
 
-def test_models_that_cannot_be_loaded_are_told(tmp_path: Path) -> None:
+def test_the_reason_why_a_model_cannot_be_loaded_is_sent(tmp_path: Path) -> None:
     inlet, outlet = io.BytesIO(), io.BytesIO()
     write_frame(inlet, {"models": {"x": str(tmp_path / "none")}, "threads": 1, "precision": "float32", **NO_TERMS})
     inlet.seek(0)
@@ -53,7 +53,7 @@ def test_models_that_cannot_be_loaded_are_told(tmp_path: Path) -> None:
     assert "There is no model at" in answer["refused"]
 
 
-def test_terms_are_in_every_translation_and_are_for_one_pair_of_languages(
+def test_a_glossary_applies_to_every_translation_and_needs_one_pair_of_languages(
     make_model: Callable[..., Path], tmp_path: Path
 ) -> None:
     model = make_model(tmp_path / "model", fondness_of_ending=9.0)
@@ -61,9 +61,9 @@ def test_terms_are_in_every_translation_and_are_for_one_pair_of_languages(
     glossary = Glossary((("dog", "Katze"),))
     alone = Translator.load(model, threads=1)
     assert "Katze" not in alone.translate("the dog").text
-    order = {"threads": 1, "precision": "float32", "glossary": str(tmp_path / "terms.tsv"), "terms": "enforced"}
+    settings = {"threads": 1, "precision": "float32", "glossary": str(tmp_path / "terms.tsv"), "terms": "enforced"}
     inlet, outlet = io.BytesIO(), io.BytesIO()
-    write_frame(inlet, {**order, "models": {"tiny": str(model)}})
+    write_frame(inlet, {**settings, "models": {"tiny": str(model)}})
     write_frame(inlet, {"round": 1, "model": "tiny", **request_for("the dog", "a cat")})
     write_frame(inlet, {"round": 2, "model": "tiny", **request_for(["the dog", None], task="attention")})
     inlet.seek(0)
@@ -79,12 +79,12 @@ def test_terms_are_in_every_translation_and_are_for_one_pair_of_languages(
 
     back = make_model(tmp_path / "back", source="de", target="en")
     for models, terms, reason in (
-        ({"tiny": model, "back": back}, order["glossary"], "these models are of de-en and en-de"),
+        ({"tiny": model, "back": back}, settings["glossary"], "these models are for de-en and en-de"),
         ({"tiny": model}, str(tmp_path / "none.tsv"), "none.tsv"),
     ):
         inlet, outlet = io.BytesIO(), io.BytesIO()
         named = {name: str(folder) for name, folder in models.items()}
-        write_frame(inlet, {**order, "models": named, "glossary": terms})
+        write_frame(inlet, {**settings, "models": named, "glossary": terms})
         inlet.seek(0)
         worker.serve(inlet, outlet)
         outlet.seek(0)
@@ -93,7 +93,7 @@ def test_terms_are_in_every_translation_and_are_for_one_pair_of_languages(
         assert reason in refused["refused"]
 
 
-def test_one_poisonous_item_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_bad_item_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     real = translator.tokenizers.target.encode
 
     def encode(text: str) -> list[int]:
@@ -109,7 +109,7 @@ def test_one_poisonous_item_fails_alone(translator: Translator, monkeypatch: pyt
     assert "poison" not in results[1]["error"], "a message could hold the user's text"
 
 
-def test_what_a_user_can_cure_is_said(translator: Translator) -> None:
+def test_an_error_that_the_user_can_fix_is_sent_with_its_message(translator: Translator) -> None:
     results = worker.compute_round(translator, request_for("the dog", beam=1, alternatives=3), tasks=TASKS)
     assert results[0]["is_curable"] is True
     assert "3 alternatives were asked of a beam of 1" in results[0]["error"]
@@ -137,6 +137,6 @@ def test_a_network_without_attention_is_refused_not_a_fault(
         assert "does not attend; there is nothing to show" in result["error"]
 
 
-def test_memory_is_told() -> None:
+def test_resident_memory_is_plausible() -> None:
     resident = worker.resident_bytes()
     assert resident is None or 10e6 < resident < 100e9

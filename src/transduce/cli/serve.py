@@ -1,4 +1,4 @@
-"""`transduce serve`: one page and one API."""
+"""`transduce serve`: runs the translation server."""
 
 import os
 from pathlib import Path
@@ -18,54 +18,63 @@ def serve(
         typer.Option(help="A TOML file of these options, such as port = 8000.", envvar="TRANSDUCE_SERVE_CONFIG"),
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.  [default: 8000]")] = None,
-    api_key_file: Annotated[Path | None, typer.Option(help="Keys, one a line; read again on SIGHUP.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free port.  [default: 8000]")] = None,
+    api_key_file: Annotated[
+        Path | None, typer.Option(help="A file of API keys, one per line; read again on SIGHUP.")
+    ] = None,
     allow_anonymous: Annotated[
-        bool, typer.Option("--allow-anonymous", help="Listen beyond this machine without keys.")
+        bool, typer.Option("--allow-anonymous", help="Listen on an address other than loopback without keys.")
     ] = False,
-    allowed_host: Annotated[list[str] | None, typer.Option(help="A name the server may be addressed by.")] = None,
-    allowed_origin: Annotated[list[str] | None, typer.Option(help="An origin whose pages may call the API.")] = None,
-    root_path: Annotated[str | None, typer.Option(help="Path under which a proxy shows the server.")] = None,
+    allowed_host: Annotated[list[str] | None, typer.Option(help="A host name that requests may use.")] = None,
+    allowed_origin: Annotated[
+        list[str] | None, typer.Option(help="An origin whose web pages may call the API.")
+    ] = None,
+    root_path: Annotated[str | None, typer.Option(help="Path under which a proxy publishes the server.")] = None,
     trusted_proxy: Annotated[
-        list[str] | None, typer.Option(help="A proxy whose X-Forwarded headers are believed.")
+        list[str] | None, typer.Option(help="Address of a proxy whose X-Forwarded headers are trusted.")
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
     precision: Annotated[
-        Literal["auto", "int8", "bf16", "float32"] | None, typer.Option(help="What to compute in.  [default: auto]")
+        Literal["auto", "int8", "bf16", "float32"] | None,
+        typer.Option(help="Number format of the computation.  [default: auto]"),
     ] = None,
     glossary: Annotated[
-        Path | None, typer.Option(help="Terms and their translations in two columns; read again on SIGHUP.")
+        Path | None, typer.Option(help="A file of terms and their translations, in two columns; read again on SIGHUP.")
     ] = None,
     terms: Annotated[
         Literal["enforced", "preferred"] | None,
-        typer.Option(help="How far the glossary goes, as in translate.  [default: enforced]"),
+        typer.Option(help="How strictly to apply the glossary, as in translate.  [default: enforced]"),
     ] = None,
-    memory_limit: Annotated[
-        int | None, typer.Option(help="Renew the model process once it takes more than this. [MB]")
+    memory_limit: Annotated[int | None, typer.Option(help="Replace the model process above this memory. [MB]")] = None,
+    load_seconds: Annotated[
+        float | None, typer.Option(help="Time limit for loading the models.  [default: 120]")
     ] = None,
-    load_seconds: Annotated[float | None, typer.Option(help="Time to load the models in.  [default: 120]")] = None,
-    request_seconds: Annotated[float | None, typer.Option(help="Time a request has.  [default: 30]")] = None,
-    stop_seconds: Annotated[float | None, typer.Option(help="Time to finish in when stopped.  [default: 30]")] = None,
-    body_limit: Annotated[int | None, typer.Option(help="Largest request in bytes.  [default: 1048576]")] = None,
-    character_limit: Annotated[int | None, typer.Option(help="Most characters of a request.  [default: 5000]")] = None,
+    request_seconds: Annotated[float | None, typer.Option(help="Time limit of a request.  [default: 30]")] = None,
+    stop_seconds: Annotated[float | None, typer.Option(help="Time limit for a shutdown.  [default: 30]")] = None,
+    body_limit: Annotated[int | None, typer.Option(help="Largest request body. [bytes]  [default: 1048576]")] = None,
+    character_limit: Annotated[int | None, typer.Option(help="Most characters in a request.  [default: 5000]")] = None,
     file_character_limit: Annotated[
-        int | None, typer.Option(help="Most characters to translate of a file.  [default: 100000]")
+        int | None, typer.Option(help="Most characters to translate in a file.  [default: 100000]")
     ] = None,
-    file_seconds: Annotated[float | None, typer.Option(help="Time a file has.  [default: 300]")] = None,
-    text_limit: Annotated[int | None, typer.Option(help="Most texts of a request.  [default: 64]")] = None,
-    alternative_limit: Annotated[int | None, typer.Option(help="Most outputs for a text.  [default: 8]")] = None,
-    connection_limit: Annotated[int | None, typer.Option(help="Most connections at once.  [default: 1024]")] = None,
-    queue_limit: Annotated[int | None, typer.Option(help="Most texts that wait.  [default: 256]")] = None,
+    file_seconds: Annotated[float | None, typer.Option(help="Time limit of a file.  [default: 300]")] = None,
+    text_limit: Annotated[int | None, typer.Option(help="Most texts in a request.  [default: 64]")] = None,
+    alternative_limit: Annotated[int | None, typer.Option(help="Most outputs per text.  [default: 8]")] = None,
+    connection_limit: Annotated[
+        int | None, typer.Option(help="Most simultaneous connections.  [default: 1024]")
+    ] = None,
+    queue_limit: Annotated[int | None, typer.Option(help="Most texts in the queue.  [default: 256]")] = None,
     batch_tokens: Annotated[
-        int | None, typer.Option(help="Padded tokens computed at once; 1: no batching.  [default: 1024]")
+        int | None, typer.Option(help="Padded tokens per batch; 1: no batching.  [default: 1024]")
     ] = None,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="What is logged.  [default: info]")
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help="Least severe level to log.  [default: info]"),
     ] = None,
 ) -> None:
-    """Serve models to this machine: a page, LibreTranslate's API, and a native one. Ctrl-C stops.
+    """Run a translation server: a web page, LibreTranslate's API and a native one. Ctrl-C stops it.
 
-    Every option can also be set in the environment, as TRANSDUCE_SERVE_PORT=8000, or in a TOML file.
+    Only this machine can connect unless you set --host. Every option can also be set in the environment, such as
+    TRANSDUCE_SERVE_PORT=8000, or in a TOML file.
     """
     given = {**locals(), "allow_anonymous": allow_anonymous or None, "models": models or None}
     flags = {name: value for name, value in given.items() if value not in (None, []) and name != "config"}

@@ -1,8 +1,8 @@
-"""One page and one API over models: requests of many clients in shared batches, the network in a supervised child.
+"""The translation server: one web page and two HTTP APIs over one or more models.
 
-    client ──HTTP──► gate ──► routes ──► dispatcher ──frames of JSON──► child: Translator
-                     host, key, limits   queue, rounds, deadlines       restarted when it dies
+    client ──HTTP──► gate ──────────────────► routes ──► dispatcher ──────────────────► child process
+                     host name, key, limits              queue, batches, time limits    Translator, torch
 
-The serving process itself never loads torch. It counts tokens, decides who is served next and answers; the child
-computes. What passes between them is JSON with its length before it, never pickle.
+The server process never loads torch: it checks requests, counts tokens, queues and answers. The child process computes
+and is restarted when it dies. The two exchange JSON over pipes, never pickle.
 """

@@ -1,4 +1,4 @@
-"""The application: all routes behind the gate, one form for every error, and OpenAPI without a network."""
+"""The ASGI application: all routes behind the gate, error handlers, and the OpenAPI description."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from transduce.serving import files, libretranslate, native
-from transduce.serving.bodies import Json, refusal_response
+from transduce.serving.bodies import JsonAnswer, error_answer
 from transduce.serving.gate import Gate
 from transduce.serving.pages import page_router
 from transduce.serving.refusal import Refusal
@@ -24,11 +24,11 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def make_application(service: Service) -> ASGIApp:
-    """Return the whole server as an ASGI application; the service must have been started."""
+    """Return the routes behind the gate; start the service before the first request."""
     app = make_routes(service)
     gated: ASGIApp = Gate(app, service)
     if service.config.allowed_origin:
-        # Around the gate, so that a page of an allowed origin can read refusals too.
+        # Around the gate, so that a page of an allowed origin can read the gate's errors too.
         gated = CORSMiddleware(
             gated,
             allow_origins=list(service.config.allowed_origin),
@@ -40,11 +40,11 @@ def make_application(service: Service) -> ASGIApp:
 
 
 def make_routes(service: Service) -> FastAPI:
-    """Return the routes alone, without the gate."""
+    """Return the routes without the gate."""
     app = FastAPI(
         title="transduce",
         version=__version__,
-        description="Translation by models that `transduce train` made: LibreTranslate's API, and a native one.",
+        description="Translation with models trained by `transduce train`: LibreTranslate's API, and a native one.",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -57,8 +57,8 @@ def make_routes(service: Service) -> FastAPI:
     app.include_router(native.router)
     app.include_router(page_router())
     _add_operations(app, service)
-    _add_errors(app)
-    _add_description(app, root_path=service.config.root_path)
+    _add_error_handlers(app)
+    _add_openapi(app, root_path=service.config.root_path)
     return app
 
 
@@ -70,33 +70,33 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _add_operations(app: FastAPI, service: Service) -> None:
     @app.get("/health/live", response_model=HealthBody, tags=["operations"])
-    async def live() -> Json:
-        """Tell that the server answers."""
-        return Json({"status": "ok"})
+    async def live() -> JsonAnswer:
+        """Report that the server process answers."""
+        return JsonAnswer({"status": "ok"})
 
     @app.get("/health/ready", response_model=HealthBody, responses={503: REFUSALS[503]}, tags=["operations"])
-    async def ready() -> Json:
-        """Translate for real, ahead of everybody who waits, and tell whether that went well."""
+    async def ready() -> JsonAnswer:
+        """Report that the server can translate, by translating ahead of the queue."""
         await service.probe()
-        return Json({"status": "ok"})
+        return JsonAnswer({"status": "ok"})
 
     @app.get("/metrics", response_class=Response, tags=["operations"], responses={200: {"content": {_METRICS: {}}}})
     async def metrics() -> Response:
-        """Give figures for Prometheus; none of them is about a person."""
+        """Return metrics in Prometheus's text format, without personal data."""
         return Response(service.metrics.render(), headers={"Content-Type": _METRICS})
 
 
-def _add_description(app: FastAPI, *, root_path: str) -> None:
-    description = Json(described(app, root_path=root_path)).body  # made once: it takes half a second
+def _add_openapi(app: FastAPI, *, root_path: str) -> None:
+    content = JsonAnswer(openapi_description(app, root_path=root_path)).body  # once: it takes half a second
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
         """Describe the API."""
-        return Response(bytes(description), media_type="application/json")
+        return Response(bytes(content), media_type="application/json")
 
 
-def described(app: FastAPI, *, root_path: str) -> dict[str, Any]:
-    """Return the API as OpenAPI: FastAPI's, but that what it would answer with 422 we answer with 400."""
+def openapi_description(app: FastAPI, *, root_path: str) -> dict[str, Any]:
+    """Return FastAPI's description, changed where we differ: 400 in place of 422, keys, and the proxy's path."""
     schema = dict(app.openapi())
     for operations in schema["paths"].values():
         for operation in operations.values():
@@ -107,19 +107,19 @@ def described(app: FastAPI, *, root_path: str) -> dict[str, Any]:
     return schema
 
 
-def _add_errors(app: FastAPI) -> None:
+def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, refusal: HTTPException) -> Response:
-        return refusal_response(refusal)
+    async def refuse(request: Request, refusal: HTTPException) -> Response:
+        return error_answer(refusal)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, fault: RequestValidationError) -> Response:
+    async def refuse_invalid(request: Request, fault: RequestValidationError) -> Response:
         first = fault.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:] if isinstance(part, str))
         message = first["msg"] if first["type"] != "json_invalid" else "Invalid JSON format"
-        return refusal_response(Refusal(400, f"Invalid request: {where}: {message}" if where else message))
+        return error_answer(Refusal(400, f"Invalid request: {where}: {message}" if where else message))
 
     @app.exception_handler(Exception)
-    async def broken(request: Request, fault: Exception) -> Response:
-        # Starlette raises the fault again after this answer, and the gate logs it.
-        return refusal_response(Refusal(500, "This request met a fault of the server."))
+    async def report_failure(request: Request, fault: Exception) -> Response:
+        # Starlette raises the exception again after this answer, and the gate logs it.
+        return error_answer(Refusal(500, "The server failed on this request."))

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers: JSON or forms in, JSON out."""
+"""Bodies of requests (JSON, forms, uploads) and of answers (JSON)."""
 
 import json
 import re
@@ -19,38 +19,37 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_FIELDS = 256
 
 
-class Json(JSONResponse):
-    """JSON as UTF-8 whatever the text: half of a surrogate pair, which UTF-8 has no form for, becomes "?"."""
+class JsonAnswer(JSONResponse):
+    """A JSON response in UTF-8; a lone surrogate, which UTF-8 cannot encode, becomes "?"."""
 
-    def render(self, content: Any) -> bytes:  # noqa: ANN401 - whatever JSON can say
+    def render(self, content: Any) -> bytes:  # noqa: ANN401 - any JSON value
         """Return the body."""
         return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def refusal_response(refusal: HTTPException) -> Json:
-    """Return a refusal as every client of ours reads it."""
-    return Json({"error": refusal.detail}, status_code=refusal.status_code, headers=refusal.headers)
+def error_answer(refusal: HTTPException) -> JsonAnswer:
+    """Return the response for an error: `{"error": message}`, as LibreTranslate does."""
+    return JsonAnswer({"error": refusal.detail}, status_code=refusal.status_code, headers=refusal.headers)
 
 
-def whole_characters(text: str) -> str:
-    """Return a text with U+FFFD for every half of a surrogate pair, which JSON can bring in."""
+def replace_lone_surrogates(text: str) -> str:
+    """Return a text with U+FFFD for each lone surrogate, which an escape in JSON can produce."""
     return _SURROGATE.sub("\ufffd", text)
 
 
-async def fields_of(request: Request, *, files: int = 0) -> dict[str, Any]:
-    """Return the fields of a body that is JSON or a form, and of the query; a repeated field is a list.
+async def read_fields(request: Request, *, most_files: int = 0) -> dict[str, Any]:
+    """Return the fields of a JSON body, or of a form and the query; a field that a form repeats is a list.
 
-    A form may bring `files`, which are passed over.
+    A form may hold up to `most_files` files, which are ignored.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _FORMS:
-        async with _form(request, files=files) as form:
-            return _joined(request) | _texts_in(form)
-    body = await request.body()
+        async with _form(request, most_files=most_files) as form:
+            return _text_fields(request, form)
     if kind != "application/json":
-        return _joined(request)
+        return dict(request.query_params)
     try:
-        content = json.loads(body)
+        content = json.loads(await request.body())
     except (ValueError, RecursionError):
         raise Refusal(400, "Invalid JSON format") from None
     if not isinstance(content, dict):
@@ -58,19 +57,19 @@ async def fields_of(request: Request, *, files: int = 0) -> dict[str, Any]:
     return content
 
 
-async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
-    """Return the fields of a form, and the name and content of the file that it brings."""
-    async with _form(request, files=1) as form:
+async def read_upload(request: Request) -> tuple[dict[str, Any], str, bytes]:
+    """Return the fields of a form, and the name and content of its file."""
+    async with _form(request, most_files=1) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise Refusal(400, "Invalid request: missing file parameter")
-        return _joined(request) | _texts_in(form), file.filename, await file.read()
+        return _text_fields(request, form), file.filename, await file.read()
 
 
 @asynccontextmanager
-async def _form(request: Request, *, files: int) -> AsyncIterator[FormData]:
+async def _form(request: Request, *, most_files: int) -> AsyncIterator[FormData]:
     try:
-        form = await request.form(max_files=files, max_fields=_MOST_FIELDS)
+        form = await request.form(max_files=most_files, max_fields=_MOST_FIELDS)
     except (MultiPartException, HTTPException):
         raise Refusal(400, "Invalid form data") from None
     try:
@@ -79,10 +78,17 @@ async def _form(request: Request, *, files: int) -> AsyncIterator[FormData]:
         await form.close()
 
 
-def _texts_in(form: FormData) -> dict[str, Any]:
-    values = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
-    return {name: own[0] if len(own) == 1 else own for name, own in values.items() if own}
+def _text_fields(request: Request, form: FormData) -> dict[str, Any]:
+    texts = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
+    fields = {name: values[0] if len(values) == 1 else values for name, values in texts.items() if values}
+    return {**request.query_params, **fields}
 
 
-def _joined(request: Request) -> dict[str, Any]:
-    return dict(request.query_params)
+def language_field(fields: dict[str, Any], name: str) -> str:
+    """Return the language code in a field, or refuse in LibreTranslate's words."""
+    value = fields.get(name)
+    if not value:
+        raise Refusal(400, f"Invalid request: missing {name} parameter")
+    if not isinstance(value, str):
+        raise Refusal(400, f"Invalid request: {name} must be a language code")
+    return value

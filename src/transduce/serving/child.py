@@ -1,16 +1,17 @@
-"""The child process and how it is talked to: started, awaited, asked, ended.
+"""The server's side of the child process: start it, send it rounds, end it.
 
-A child that ends, or breaks the protocol, while something is asked of it raises `ChildProcessError`.
+A child that dies or breaks the protocol raises `ChildProcessError` from the call that waits for its answer.
 """
 
 import asyncio
 import contextlib
 import os
 import sys
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from transduce.errors import ModelError
+from transduce.serving.config import ENVIRONMENT_PREFIX
 from transduce.serving.frames import encode_frame, receive_frame
 from transduce.text.tokenizer_pair import TokenizerPair
 
@@ -18,40 +19,21 @@ _PIPE_BUFFER = 1 << 20
 _SECONDS_TO_END = 5.0
 
 
-@dataclass(frozen=True)
-class ChildOrder:
-    """What a child is started with."""
-
-    models: dict[str, str]
-    """Names and folders."""
-    threads: int | None
-    precision: str
-    seconds_to_load: float
-    glossary: str | None = None
-    """A file of terms."""
-    terms: str = "enforced"
-
-    def as_message(self) -> dict[str, Any]:
-        """Return the child's first frame."""
-        own = {"models": self.models, "threads": self.threads, "precision": self.precision}
-        return {**own, "glossary": self.glossary, "terms": self.terms}
-
-
 class Child:
-    """One process that holds the models. Ask one round at a time."""
+    """One process that holds the models. It computes one round at a time."""
 
-    def __init__(self, process: asyncio.subprocess.Process, models: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._rounds = 0
-        self.models = models
-        """What each model says of itself, by name."""
+        self.models: dict[str, dict[str, Any]] = {}
+        """By name, the description of each model: `worker.describe`."""
         self.tokenizers: dict[str, TokenizerPair] = {}
-        """Each model's own, so that the server counts tokens as the child does."""
+        """By name, the tokenizers of each model, so that the server counts tokens as the child does."""
         self.resident_bytes: int | None = None
 
     @classmethod
-    async def start(cls, order: ChildOrder) -> "Child":
-        """Start a process and wait until it has loaded its models and translated with each."""
+    async def start(cls, settings: dict[str, Any], *, seconds_to_load: float) -> "Child":
+        """Start a process and wait until it has loaded the models and translated once with each."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -60,37 +42,37 @@ class Child:
             stdout=asyncio.subprocess.PIPE,
             env=_environment(),
             limit=_PIPE_BUFFER,
-            start_new_session=True,  # Ctrl-C is for the server, which ends its child when it has finished
+            start_new_session=True,  # Ctrl-C goes to the server alone, which ends the child after the last round
         )
-        child = cls(process, {})
+        child = cls(process)
         try:
-            message = await asyncio.wait_for(child._ask(order.as_message()), order.seconds_to_load)
+            answer = await asyncio.wait_for(child._ask(settings), seconds_to_load)
+            if "refused" in answer:
+                raise ModelError(str(answer["refused"]))
+            child.models = answer["ready"]
+            child.resident_bytes = answer.get("resident_bytes")
+            child.tokenizers = {name: _read_tokenizers(model) for name, model in child.models.items()}
         except BaseException:
             await child.kill()
             raise
-        if "refused" in message:
-            await child.end()
-            raise ModelError(str(message["refused"]))
-        child.models = message["ready"]
-        child.resident_bytes = message.get("resident_bytes")
         return child
 
     @property
     def process_id(self) -> int:
-        """The process's number."""
+        """The operating system's id of the process."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process has not been seen to end."""
+        """Whether the process runs, as far as is known."""
         return self._process.returncode is None
 
     async def compute(self, request: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the results of a round; raise `ChildProcessError` if the child dies over it."""
+        """Return one result for each item of a round."""
         self._rounds += 1
         answer = await self._ask({**request, "round": self._rounds})
         if answer.get("round") != self._rounds or len(answer.get("results", ())) != len(request["items"]):
-            raise ChildProcessError("the child answered another question")
+            raise ChildProcessError("the child's answer does not belong to this round")
         self.resident_bytes = answer.get("resident_bytes")
         return list(answer["results"])
 
@@ -102,7 +84,7 @@ class Child:
             await self._process.stdin.drain()
             answer = await receive_frame(self._process.stdout)
         except (ConnectionError, OSError, ValueError) as fault:
-            raise ChildProcessError(f"the child's pipe broke: {type(fault).__name__}") from None
+            raise ChildProcessError(f"the pipe to the child broke: {type(fault).__name__}") from None
         if answer is None:
             raise ChildProcessError("the child has ended")
         return answer
@@ -112,7 +94,7 @@ class Child:
         await self._process.wait()
 
     async def end(self) -> None:
-        """Close the child's input, after which it ends by itself; one that does not is killed."""
+        """Close the child's input, which makes it exit; kill it if it does not."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -121,13 +103,18 @@ class Child:
             await self.kill()
 
     async def kill(self) -> None:
-        """End the process whatever it does."""
+        """Kill the process at once."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
         await self._process.wait()
 
 
+def _read_tokenizers(model: dict[str, Any]) -> TokenizerPair:
+    source = None if model["source_tokenizer"] is None else Path(model["source_tokenizer"])
+    return TokenizerPair.read(Path(model["tokenizer"]), source=source, source_end=model["source_end"])
+
+
 def _environment() -> dict[str, str]:
-    # The child needs no secret of the server's: options and keys stay out of its environment.
-    return {name: value for name, value in os.environ.items() if not name.startswith("TRANSDUCE_SERVE_")}
+    """Return the environment without the server's options, such as the path of the key file: the child needs none."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(ENVIRONMENT_PREFIX)}

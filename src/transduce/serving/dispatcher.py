@@ -1,24 +1,22 @@
-"""The dispatcher: takes units of work, sends rounds to the child, answers, and keeps a child alive.
+"""The dispatcher: queues jobs, sends them to the child in rounds, answers requests, and keeps a child running.
 
-- A child that dies is replaced. The units it died over are tried again, each alone; who kills a second child is
-  refused, so that one poisonous text cannot take the server down.
-- A child is replaced on purpose (new models, too much memory) by one that has translated before the old one goes.
-- Nobody waits without end: a unit's own deadline answers its request whatever the child does.
+- A child that dies is replaced. Each job of its last round is tried once more, in a round by itself. A job that loses
+  a second child is refused, so that one malformed text cannot take the server down.
+- To load new models or to free memory, a new child starts beside the old one and takes over once it has translated.
+- A request is answered by its deadline even if the child hangs.
 """
 
 import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from transduce.errors import ModelError, RunError, TransduceError
-from transduce.serving.batching import Unit, WaitingUnits
-from transduce.serving.child import Child, ChildOrder
-from transduce.serving.config import ServingConfig
+from transduce.serving.child import Child
+from transduce.serving.config import ServingConfig, child_settings
+from transduce.serving.job_queue import Job, JobQueue, QueuedJob
 from transduce.serving.logs import log
 from transduce.serving.metrics import Metrics
 from transduce.serving.refusal import Refusal
@@ -26,54 +24,42 @@ from transduce.text.tokenizer_pair import TokenizerPair
 
 _LONGEST_PAUSE = 30.0
 _ANSWERED_AT_ONCE = 2
-_DEATHS_ALLOWED = 1
+_CRASHES_ALLOWED = 1
 _SECONDS_BETWEEN_RENEWALS = 60.0
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a request asks of the child: one unit of it."""
-
-    task: str
-    model: str
-    item: Any
-    tokens: int
-    options: dict[str, Any]
-
-
 class Dispatcher:
-    """Stands between requests and the child."""
+    """Connects requests to the child process."""
 
-    def __init__(self, order: ChildOrder, config: ServingConfig, metrics: Metrics) -> None:
-        self._order = order
+    def __init__(self, config: ServingConfig, metrics: Metrics) -> None:
         self._config = config
+        self._child_settings = child_settings(config)
         self._metrics = metrics
-        self._waiting = WaitingUnits(most_units=config.queue_limit, budget=config.batch_tokens)
-        self._running: list[Unit] = []
-        self._answering: list[Unit] = []
+        self._queue = JobQueue(most_jobs=config.queue_limit, budget=config.batch_tokens)
+        self._running: list[QueuedJob] = []
+        self._answering: list[QueuedJob] = []
         self._wake = asyncio.Event()
         self._child: Child | None = None
         self._successor: Child | None = None
         self._is_stopping = False
         self._cannot_load = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop_task: asyncio.Task[None] | None = None
         self._tokens_per_second: float | None = None
         self._renewed_at = -math.inf
-        self._change = asyncio.Lock()
+        self._replacing = asyncio.Lock()
         self.models: dict[str, dict[str, Any]] = {}
-        """What each model says of itself."""
+        """By name, the description of each model: `worker.describe`."""
         self.tokenizers: dict[str, TokenizerPair] = {}
 
     async def start(self) -> None:
-        """Start the first child; what is wrong with the models is the user's to cure."""
+        """Start the first child; raise what prevents it as an error that the operator can fix."""
         try:
             child = await self._start_child()
         except (ChildProcessError, TimeoutError) as fault:
-            reason = str(fault) or f"it took longer than {self._order.seconds_to_load:g} seconds"
+            reason = str(fault) or f"it took longer than {self._config.load_seconds:g} seconds"
             raise RunError(
-                f"The model process could not load the models: {reason}. What it said itself stands above; without "
-                "any word of its own, memory may have run out, or --load-seconds is too short."
+                f"The model process could not load the models: {reason}. Its own error message, if any, is printed "
+                "above. If there is none, memory ran out or --load-seconds is too short."
             ) from None
         limit = self._config.memory_limit
         if limit is not None and (child.resident_bytes or 0) > limit * 1e6:
@@ -83,50 +69,43 @@ class Dispatcher:
                 "Raise the limit, or serve fewer models."
             )
         self._adopt(child)
-        self._loop_task = asyncio.create_task(self._run())
+        self._start_task(self._run())
 
     @property
     def is_up(self) -> bool:
-        """Whether a child can compute now."""
+        """Whether a child is ready to compute."""
         return self._child is not None and self._child.is_alive
 
     @property
     def child_process_id(self) -> int | None:
-        """The child's number, while there is one."""
+        """The process id of the current child."""
         return self._child.process_id if self._child is not None else None
 
-    async def submit(self, works: Sequence[Work], *, is_probe: bool = False) -> list[Any]:
-        """Return the value of each piece of work, or raise a Refusal; cancelled, it takes its work back."""
-        if not works:
+    async def submit(self, jobs: Sequence[Job], *, is_probe: bool = False) -> list[Any]:
+        """Return the value of each job, or raise a Refusal. Cancelling this call withdraws the jobs."""
+        if not jobs:
             return []
-        self._refuse_if_unable(works, is_probe=is_probe)
+        self._refuse_if_unable(jobs, is_probe=is_probe)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._config.request_seconds
-        units = [
-            Unit(work.task, work.model, work.options, work.item, work.tokens, deadline, loop.create_future(), is_probe)
-            for work in works
-        ]
-        for unit in units:
-            self._waiting.add(unit)
-        self._metrics.waiting.set(len(self._waiting))
+        futures: list[asyncio.Future[dict[str, Any]]] = [loop.create_future() for _ in jobs]
+        for job, future in zip(jobs, futures, strict=True):
+            self._queue.add(QueuedJob(job, deadline, future, is_probe))
+        self._metrics.waiting.set(len(self._queue))
         self._wake.set()
-        futures = [unit.future for unit in units]
         try:
             _, late = await asyncio.wait(futures, timeout=self._config.request_seconds)
             if late:
-                raise Refusal(
-                    503,
-                    f"No answer within {self._config.request_seconds:g} seconds.",
-                    retry_after=self._seconds_to_wait(),
-                )
-            return [self._value(future.result()) for future in futures]
+                message = f"No answer within {self._config.request_seconds:g} seconds."
+                raise Refusal(503, message, retry_after=self._seconds_to_wait())
+            return [_value(future.result()) for future in futures]
         finally:
             for future in futures:
                 future.cancel()
 
     async def replace_child(self, reason: str) -> None:
-        """Start a child with what is now in the models' folders; it takes over once it has translated."""
-        async with self._change:
+        """Start a child with the current files of the models; it takes over once it has translated."""
+        async with self._replacing:
             child = await self._start_child()
             if self._successor is not None:
                 await self._successor.end()
@@ -137,15 +116,15 @@ class Dispatcher:
             self._wake.set()
 
     async def stop(self, *, seconds: float) -> None:
-        """Refuse new work, give what runs and waits some time, and end the child."""
+        """Refuse new jobs, wait up to `seconds` for the unfinished jobs, and end the child."""
         self._is_stopping = True
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        while (self._running or self._answering or len(self._waiting)) and loop.time() < end:
+        while (self._running or self._answering or len(self._queue)) and loop.time() < end:
             await asyncio.sleep(0.02)
-        for unit in [*self._running, *self._answering, *self._waiting.empty()]:
-            _refuse(unit, "The server stops.", retry_after=5)
-        tasks = [task for task in (self._loop_task, *self._tasks) if task is not None]
+        for queued in [*self._running, *self._answering, *self._queue.empty()]:
+            _refuse(queued, "The server is shutting down.", retry_after=5)
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -154,104 +133,98 @@ class Dispatcher:
                 await child.end()
         self._child = self._successor = None
 
-    def _refuse_if_unable(self, works: Sequence[Work], *, is_probe: bool) -> None:
+    def _refuse_if_unable(self, jobs: Sequence[Job], *, is_probe: bool) -> None:
         if self._is_stopping:
-            raise Refusal(503, "The server stops.", retry_after=5)
+            raise Refusal(503, "The server is shutting down.", retry_after=5)
         if self._cannot_load:
-            raise Refusal(503, "The model cannot be loaded at the moment.", retry_after=10)
+            raise Refusal(503, "The models cannot be loaded at the moment.", retry_after=10)
         if not is_probe:
-            self.refuse_if_full(len(works))
+            self.refuse_if_full(len(jobs))
 
-    def refuse_if_full(self, count: int = 1, *, inside: int = 0) -> None:
-        """Refuse whoever would not fit, or could not be answered in time, at once: no work is wasted on them.
+    def refuse_if_full(self, count: int = 1, *, admitted: int = 0) -> None:
+        """Refuse a request of `count` jobs at once if the queue has no room or cannot serve it in time.
 
-        Of requests `inside` the server, those that are still on their way to the queue take places in it too: a crowd
-        that comes at once would otherwise be let in whole, and most of it refused later, at a higher price.
+        `admitted` requests have passed the gate and are not yet answered. Those among them that have not reached the
+        queue count as if they had: a crowd that arrives at once would otherwise pass the gate whole, and most of it be
+        refused later at a higher cost.
         """
-        entering = inside - len(self._running) - len(self._answering) - len(self._waiting)
-        if entering > 0 and entering + len(self._waiting) >= self._waiting.most_units:
-            raise Refusal(429, "Slowdown: too many requests wait already.", retry_after=self._seconds_to_wait())
-        is_hopeless = len(self._waiting) > 0 and self._seconds_to_wait() > self._config.request_seconds
-        if not self._waiting.has_room_for(count) or is_hopeless:
-            raise Refusal(429, "Slowdown: too many requests wait already.", retry_after=self._seconds_to_wait())
+        waiting = len(self._queue)
+        arriving = admitted - len(self._running) - len(self._answering) - waiting
+        is_full = arriving > 0 and arriving + waiting >= self._queue.most_jobs
+        is_too_slow = waiting > 0 and self._seconds_to_wait() > self._config.request_seconds
+        if is_full or is_too_slow or not self._queue.has_room_for(count):
+            raise Refusal(429, "Slowdown: too many requests are waiting.", retry_after=self._seconds_to_wait())
 
     def _seconds_to_wait(self) -> int:
-        ahead = self._waiting.tokens + sum(unit.tokens for unit in self._running)
+        ahead = self._queue.tokens + sum(queued.job.tokens for queued in self._running)
         speed = self._tokens_per_second
         return 1 if speed is None else max(1, math.ceil(ahead / speed))
-
-    def _value(self, result: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the task returns
-        if "error" not in result:
-            return result["value"]
-        if result.get("is_curable"):
-            raise Refusal(400, str(result["error"]))
-        log("the child failed", level=logging.ERROR, fault=str(result["error"]))
-        raise Refusal(500, "This request met a fault of the server; others are not affected.")
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             if self._successor is not None:
-                self._succeed()
+                self._switch_to_successor()
             if not self.is_up:
                 await self._restart()
-            units, gone = self._waiting.next_round(loop.time())
-            self._metrics.skipped.inc(len(gone))
-            self._metrics.waiting.set(len(self._waiting))
-            if units:
-                await self._compute(units)
+            chosen, unwanted = self._queue.next_round(loop.time())
+            self._metrics.skipped.inc(len(unwanted))
+            self._metrics.waiting.set(len(self._queue))
+            if chosen:
+                await self._compute(chosen)
                 continue
             self._wake.clear()
-            if not len(self._waiting) and self._successor is None and self.is_up:
+            if not len(self._queue) and self._successor is None and self.is_up:
                 await self._wake.wait()
 
-    async def _compute(self, units: list[Unit]) -> None:
+    async def _compute(self, chosen: list[QueuedJob]) -> None:
         assert self._child is not None
-        self._running = units
+        self._running = chosen
         loop = asyncio.get_running_loop()
         began = loop.time()
-        is_crowded = len(self._waiting) > 0
-        first = units[0]
+        is_crowded = len(self._queue) > 0
+        first = chosen[0].job
         request = {"task": first.task, "model": first.model, "options": first.options}
         try:
             results = await asyncio.wait_for(
-                self._child.compute({**request, "items": [unit.item for unit in units]}),
+                self._child.compute({**request, "items": [queued.job.item for queued in chosen]}),
                 2 * self._config.request_seconds,
             )
         except (ChildProcessError, TimeoutError) as fault:
-            await self._lose_child(units, fault)
+            await self._give_up_child(chosen, fault)
             return
         finally:
             self._running = []
-        self._measure(units, loop.time() - began, is_crowded=is_crowded)
-        self._answering += units
-        self._keep(self._answer(list(zip(units, results, strict=True))))
+        self._measure([queued.job for queued in chosen], loop.time() - began, is_crowded=is_crowded)
+        self._answering += chosen
+        self._start_task(self._answer(list(zip(chosen, results, strict=True))))
         self._renew_if_large()
 
-    async def _answer(self, answers: Sequence[tuple[Unit, dict[str, Any]]]) -> None:
-        """Answer a round a few at a time, so that who comes meanwhile does not wait behind all of it."""
+    async def _answer(self, answers: Sequence[tuple[QueuedJob, dict[str, Any]]]) -> None:
+        """Answer a few jobs at a time, so that requests that arrive meanwhile do not wait for all of them."""
         for start in range(0, len(answers), _ANSWERED_AT_ONCE):
-            for unit, result in answers[start : start + _ANSWERED_AT_ONCE]:
-                self._answering.remove(unit)
-                if not unit.future.done():
-                    unit.future.set_result(result)
+            for queued, result in answers[start : start + _ANSWERED_AT_ONCE]:
+                self._answering.remove(queued)
+                if not queued.future.done():
+                    queued.future.set_result(result)
             await asyncio.sleep(0)
 
-    async def _lose_child(self, units: list[Unit], fault: Exception) -> None:
+    async def _give_up_child(self, chosen: list[QueuedJob], fault: Exception) -> None:
+        """Kill a child that died or hung during a round; queue the jobs again, or refuse those that had their retry."""
         assert self._child is not None
-        log("child lost", level=logging.WARNING, reason=str(fault) or "no answer in time", texts=len(units))
+        log("child lost", level=logging.WARNING, reason=str(fault) or "no answer in time", texts=len(chosen))
         await self._child.kill()
-        again = []
-        for unit in units:
-            unit.deaths += 1
-            if unit.deaths > _DEATHS_ALLOWED:
-                _refuse(unit, "The model process ended over this text, twice.", retry_after=None)
+        retried = []
+        for queued in chosen:
+            queued.crashes += 1
+            if queued.crashes > _CRASHES_ALLOWED:
+                _refuse(queued, "The model process crashed twice on this text.", retry_after=None)
             else:
-                again.append(unit)
-        self._waiting.put_back(again)
+                retried.append(queued)
+        self._queue.put_back(retried)
 
     async def _restart(self) -> None:
-        """Start children until one lives; the first failure answers everybody who waits."""
+        """Start children until one is ready; each failure refuses all jobs in the queue."""
         self._metrics.child_deaths.inc()
         self._metrics.child_is_up.set(0)
         pause = 0.5
@@ -264,58 +237,51 @@ class Dispatcher:
                 self._cannot_load = False
                 return
             self._cannot_load = True
-            for unit in self._waiting.empty():
-                _refuse(unit, "The model cannot be loaded at the moment.", retry_after=math.ceil(pause))
+            for queued in self._queue.empty():
+                _refuse(queued, "The models cannot be loaded at the moment.", retry_after=math.ceil(pause))
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
             if self._successor is not None:
                 self._cannot_load = False
-                self._succeed()
+                self._switch_to_successor()
                 return
 
     async def _start_child(self) -> Child:
-        child = await Child.start(self._order)
-        try:
-            child.tokenizers = {name: _tokenizers_of(model) for name, model in child.models.items()}
-        except BaseException:
-            await child.kill()
-            raise
-        return child
+        return await Child.start(self._child_settings, seconds_to_load=self._config.load_seconds)
 
     def _adopt(self, child: Child) -> None:
         self._child = child
         self.models, self.tokenizers = child.models, child.tokenizers
         self._metrics.child_is_up.set(1)
         self._metrics.child_bytes.set(child.resident_bytes or 0)
-        self._keep(self._watch(child))
+        self._start_task(self._wake_at_end_of(child))
         log("child ready", process=child.process_id, models=sorted(child.models))
 
-    def _succeed(self) -> None:
+    def _switch_to_successor(self) -> None:
         old, successor = self._child, self._successor
         assert successor is not None
         self._successor = None
         self._adopt(successor)
         if old is not None:
-            self._keep(old.end())
+            self._start_task(old.end())
 
-    async def _watch(self, child: Child) -> None:
+    async def _wake_at_end_of(self, child: Child) -> None:
         await child.wait()
         self._wake.set()
 
-    def _keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._tasks.add(task)
+        self._tasks.add(task)  # the event loop holds only a weak reference
         task.add_done_callback(self._tasks.discard)
 
-    def _measure(self, units: list[Unit], seconds: float, *, is_crowded: bool) -> None:
-        tokens = sum(unit.tokens for unit in units)
-        if (
-            is_crowded and units[0].task == "translate"
-        ):  # rounds that left others waiting are as full as they get; small ones would belie the speed
+    def _measure(self, jobs: list[Job], seconds: float, *, is_crowded: bool) -> None:
+        tokens = sum(job.tokens for job in jobs)
+        # Only a round that left jobs waiting was as full as it can be; a smaller one would underestimate the speed.
+        if is_crowded and jobs[0].task == "translate":
             speed, known = tokens / max(seconds, 1e-6), self._tokens_per_second
             self._tokens_per_second = speed if known is None else 0.8 * known + 0.2 * speed
         self._metrics.rounds.inc()
-        self._metrics.round_texts.observe(len(units))
+        self._metrics.round_texts.observe(len(jobs))
         self._metrics.round_seconds.observe(seconds)
         self._metrics.source_tokens.inc(tokens)
 
@@ -326,21 +292,25 @@ class Dispatcher:
         limit = self._config.memory_limit
         now = asyncio.get_running_loop().time()
         is_due = limit is not None and resident > limit * 1e6
-        if is_due and now - self._renewed_at > _SECONDS_BETWEEN_RENEWALS and not self._change.locked():
+        if is_due and now - self._renewed_at > _SECONDS_BETWEEN_RENEWALS and not self._replacing.locked():
             self._renewed_at = now
-            self._keep(self._renew())
+            self._start_task(self._renew())
 
     async def _renew(self) -> None:
         with contextlib.suppress(TimeoutError, OSError, TransduceError):
             await self.replace_child("memory")
 
 
-def _refuse(unit: Unit, message: str, *, retry_after: int | None) -> None:
-    if not unit.future.done():
-        unit.future.set_exception(Refusal(503, message, retry_after=retry_after))
-        unit.future.exception()  # read here, so that one whose client has gone meanwhile is not complained of
+def _value(result: dict[str, Any]) -> Any:  # noqa: ANN401 - each task returns its own type
+    if "error" not in result:
+        return result["value"]
+    if result.get("is_curable"):
+        raise Refusal(400, str(result["error"]))
+    log("the child failed", level=logging.ERROR, fault=str(result["error"]))
+    raise Refusal(500, "The server failed on this request; other requests are not affected.")
 
 
-def _tokenizers_of(model: dict[str, Any]) -> TokenizerPair:
-    source = None if model["source_tokenizer"] is None else Path(model["source_tokenizer"])
-    return TokenizerPair.read(Path(model["tokenizer"]), source=source, source_end=model["source_end"])
+def _refuse(queued: QueuedJob, message: str, *, retry_after: int | None) -> None:
+    if not queued.future.done():
+        queued.future.set_exception(Refusal(503, message, retry_after=retry_after))
+        queued.future.exception()  # marks it as retrieved: asyncio would complain if the client has left meanwhile

@@ -1,4 +1,4 @@
-"""What the child does with documents: find the texts to translate, and put their translations in."""
+"""The child's part of document translation: extract the texts to translate, and insert their translations."""
 
 import base64
 from pathlib import Path
@@ -11,7 +11,7 @@ from transduce.translator import Alternative, Translation, Translator
 
 
 def find_gaps(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the texts of each document that have no translation."""
+    """Return the untranslated texts of each document."""
     return [
         {"texts": [text for gap in FORMATS[item["kind"]].gaps(_source(translator, item)) for text in gap.texts]}
         for item in items
@@ -19,8 +19,8 @@ def find_gaps(translator: Translator, items: list[dict[str, Any]], options: dict
 
 
 def fill(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return each document with the translations of its texts put in."""
-    return [_filled(_source(translator, item), item) for item in items]
+    """Return each document with the translations of its texts inserted."""
+    return [_fill(_source(translator, item), item) for item in items]
 
 
 def _source(translator: Translator, item: dict[str, Any]) -> Source:
@@ -28,27 +28,23 @@ def _source(translator: Translator, item: dict[str, Any]) -> Source:
     return document_of(
         base64.b64decode(item["content"]),
         item["kind"],
-        path=Path(f"file.{item['kind']}"),  # what messages call it; there is no such file
+        path=Path(f"file.{item['kind']}"),  # the name in error messages; there is no such file
         selection=Selection(languages.source, languages.target),
     )
 
 
-def _filled(source: Source, item: dict[str, Any]) -> dict[str, Any]:
+def _fill(source: Source, item: dict[str, Any]) -> dict[str, Any]:
     translations = [_translation(own) for own in item["translations"]]
     content, report = fill_at_once(source, item["kind"], lambda texts, first: translations[first : first + len(texts)])
     return {
         "content": base64.b64encode(content).decode("ascii"),
         "filled": report.filled,
         "kept": report.kept,
-        "left": [[where, reason] for where, reason, _ in report.left],
+        "left": [{"where": where, "reason": reason} for where, reason, _ in report.left],
     }
 
 
-def _translation(plain: dict[str, Any]) -> Translation:
-    return Translation(
-        source="",
-        alternatives=tuple(Alternative(**{**own, "tokens": tuple(own["tokens"])}) for own in plain["alternatives"]),
-        missing=tuple(plain["missing"]),
-        surplus=tuple(plain["surplus"]),
-        refusal=plain["refusal"],
-    )
+def _translation(content: dict[str, Any]) -> Translation:
+    """Return the translation that `worker.translate` turned into JSON; its source is not needed."""
+    alternatives = tuple(Alternative(**{**own, "tokens": tuple(own["tokens"])}) for own in content["alternatives"])
+    return Translation("", alternatives, tuple(content["missing"]), tuple(content["surplus"]), content["refusal"])

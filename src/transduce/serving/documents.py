@@ -1,16 +1,17 @@
-"""Documents over HTTP: the child finds their gaps and fills them in, their texts wait in the same queue as everybody's.
+"""The server's part of document translation. Three steps, all computed by the child: extract texts, translate, insert.
 
-Hostile files are therefore read where a crash or an endless loop costs one child, and a large document is translated
-in windows, so that it neither fills the queue nor keeps others waiting behind it.
+The child parses the documents because a malicious file may crash or hang the parser, and a child can be replaced. A
+large document is translated a few texts at a time, so that it neither fills the queue nor delays other requests.
 """
 
 import asyncio
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from transduce.serving.dispatcher import Work
+from transduce.serving.job_queue import Job
 from transduce.serving.refusal import Refusal
 from transduce.serving.service import Service
 
@@ -19,63 +20,56 @@ _TEXTS_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
-class Filled:
-    """A document with its gaps filled in, and what was done."""
+class FilledDocument:
+    """A document with its untranslated texts filled in."""
 
     content: bytes
     filled: int
+    """Number of texts translated now."""
     kept: int
+    """Number of texts that were translated already."""
     left: list[dict[str, str]]
-    """Where a gap was left, and why."""
+    """Place and reason of each text that stays untranslated."""
 
 
 async def fill_documents(
     service: Service, contents: Sequence[bytes], *, kind: str, model: str, character_limit: int
-) -> list[Filled]:
-    """Return documents of one kind with their gaps filled in by a model."""
+) -> list[FilledDocument]:
+    """Translate the untranslated texts of documents of one format."""
     try:
         async with asyncio.timeout(service.config.file_seconds):
-            return await _filled(service, contents, kind=kind, model=model, character_limit=character_limit)
+            return await _fill(service, contents, kind=kind, model=model, character_limit=character_limit)
     except TimeoutError:
         raise Refusal(
             503, f"The document was not finished within {service.config.file_seconds:g} seconds.", retry_after=10
         ) from None
 
 
-async def _filled(
+async def _fill(
     service: Service, contents: Sequence[bytes], *, kind: str, model: str, character_limit: int
-) -> list[Filled]:
+) -> list[FilledDocument]:
     items: list[dict[str, Any]] = [
         {"content": base64.b64encode(content).decode("ascii"), "kind": kind} for content in contents
     ]
-    found = await _ask(service, "gaps", model, items)
+    found = await _compute(service, "gaps", model, items)
     texts = [text for own in found for text in own["texts"]]
     characters = sum(map(len, texts))
     if characters > character_limit:
         raise Refusal(400, f"Invalid request: request ({characters}) exceeds text limit ({character_limit})")
-    translations = await _translated(service, texts, model=model)
-    place = 0
+    translations = iter(await _translate(service, texts, model=model))
     for item, own in zip(items, found, strict=True):
-        item["translations"] = translations[place : place + len(own["texts"])]
-        place += len(own["texts"])
-    return [
-        Filled(
-            content=base64.b64decode(own["content"]),
-            filled=own["filled"],
-            kept=own["kept"],
-            left=[{"where": where, "reason": reason} for where, reason in own["left"]],
-        )
-        for own in await _ask(service, "fill", model, items)
-    ]
+        item["translations"] = list(islice(translations, len(own["texts"])))
+    filled = await _compute(service, "fill", model, items)
+    return [FilledDocument(**{**own, "content": base64.b64decode(own["content"])}) for own in filled]
 
 
-async def _ask(service: Service, task: str, model: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+async def _compute(service: Service, task: str, model: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return await service.dispatcher.submit(
-        [Work(task, model, item, 1 + len(item["content"]) // _CHARACTERS_PER_TOKEN, {}) for item in items]
+        [Job(task, model, item, 1 + len(item["content"]) // _CHARACTERS_PER_TOKEN, {}) for item in items]
     )
 
 
-async def _translated(service: Service, texts: Sequence[str], *, model: str) -> list[dict[str, Any]]:
+async def _translate(service: Service, texts: Sequence[str], *, model: str) -> list[dict[str, Any]]:
     options = {"alternatives": 1, "beam": service.dispatcher.models[model]["beam"]}
     found: list[dict[str, Any]] = []
     while len(found) < len(texts):
@@ -85,6 +79,6 @@ async def _translated(service: Service, texts: Sequence[str], *, model: str) -> 
         except Refusal as refusal:
             if refusal.status_code != 429 or not found:
                 raise
-            # Half a document helps nobody: what is begun waits for room until its own time is over.
+            # A half-translated document is useless: once begun, wait for room until `file_seconds` are over.
             await asyncio.sleep(float((refusal.headers or {}).get("Retry-After", 1)))
     return found

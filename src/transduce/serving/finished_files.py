@@ -1,6 +1,6 @@
-"""Translated files until they are fetched: in memory, under names that cannot be guessed, for a while.
+"""Translated files that wait for download: kept in memory for half an hour under names that cannot be guessed.
 
-Nothing is written to a disk, and a name from a request is looked up and never opened.
+Nothing is written to disk, and the name in a request is looked up in a dictionary, never opened as a path.
 """
 
 import secrets
@@ -19,12 +19,12 @@ class FinishedFile:
 
     content: bytes
     shown_name: str
-    """What a browser saves it as."""
+    """The name that a browser saves it under."""
     expires: float
 
 
 class FinishedFiles:
-    """The newest of them; where they would take too much, or too long, the oldest go."""
+    """The newest translated files; the oldest are deleted after `seconds`, or when all exceed `most_bytes`."""
 
     def __init__(self, *, seconds: float = _SECONDS_KEPT, most_bytes: int = _MOST_BYTES) -> None:
         self._seconds = seconds
@@ -32,7 +32,7 @@ class FinishedFiles:
         self._files: OrderedDict[str, FinishedFile] = OrderedDict()
 
     def add(self, content: bytes, *, shown_name: str) -> str:
-        """Keep a file and return the name under which it can be fetched."""
+        """Store a file and return its secret name."""
         self._drop_old()
         name = f"{secrets.token_urlsafe(_SECRET_BYTES)}.{shown_name}"
         self._files[name] = FinishedFile(content, shown_name, time.monotonic() + self._seconds)
@@ -41,7 +41,7 @@ class FinishedFiles:
         return name
 
     def get(self, name: str) -> FinishedFile | None:
-        """Return a file that is still there."""
+        """Return a file, or None if there is no such file any more."""
         self._drop_old()
         return self._files.get(name)
 

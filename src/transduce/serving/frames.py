@@ -1,21 +1,21 @@
-"""What passes between the server and its child: JSON, preceded by its length in four bytes, over pipes.
+"""The messages between server and child: a JSON object after its length in four bytes, over pipes.
 
-JSON and not pickle, so that neither process can make the other run code. A frame is ASCII: a lone surrogate in a text
-survives as its escape.
+JSON instead of pickle, so that neither process can make the other run code. A frame is ASCII: a lone surrogate in a
+text travels as its escape.
 """
 
 import asyncio
 import json
 from typing import Any, BinaryIO
 
-LONGEST = 256 << 20
+_MOST_BYTES = 256 << 20
 _PREFIX = 4
 
 
 def encode_frame(message: dict[str, Any]) -> bytes:
     """Return a message as a frame."""
     content = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-    assert len(content) <= LONGEST, "limits on requests keep frames small"
+    assert len(content) <= _MOST_BYTES, "the limits on requests keep frames small"
     return len(content).to_bytes(_PREFIX, "big") + content
 
 
@@ -26,7 +26,7 @@ def write_frame(stream: BinaryIO, message: dict[str, Any]) -> None:
 
 
 def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
-    """Return the next message, or None where the other end has closed, be it in the middle of a frame."""
+    """Return the next message, or None if the stream has ended, even in the middle of a frame."""
     prefix = stream.read(_PREFIX)
     if len(prefix) < _PREFIX:
         return None
@@ -36,7 +36,7 @@ def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 async def receive_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
-    """Return the next message, or None where the other end has closed, be it in the middle of a frame."""
+    """Do the same as `read_frame` on an asynchronous stream."""
     try:
         return _message(await stream.readexactly(_length(await stream.readexactly(_PREFIX))))
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -45,7 +45,7 @@ async def receive_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
 
 def _length(prefix: bytes) -> int:
     length = int.from_bytes(prefix, "big")
-    if length > LONGEST:
+    if length > _MOST_BYTES:
         raise ValueError(f"a frame of {length:,} bytes is longer than the protocol allows")
     return length
 
@@ -53,5 +53,5 @@ def _length(prefix: bytes) -> int:
 def _message(content: bytes) -> dict[str, Any]:
     message = json.loads(content)
     if not isinstance(message, dict):
-        raise ValueError("a frame holds one JSON object")
+        raise ValueError("a frame must hold one JSON object")
     return message

@@ -1,9 +1,8 @@
-"""The gate: what every request passes before any route sees it, and every answer on its way out.
+"""The gate: ASGI middleware that checks every request, adds headers to every answer, and logs both.
 
-In this order: the name under which we are addressed (so that no foreign page can rebind its own name to us), the
-origin of a browser's page, whether there is room in the queue, the size of the body and the time it takes to arrive,
-and the key. A route that is not listed as public needs a key. Whatever goes wrong inside becomes `{"error": …}`
-without a trace of the code.
+The checks, in this order: the Host header (so that no foreign page can rebind its own name to this server), the
+browser's Origin, room in the queue, size and arrival time of the body, and the key. A route that is not listed as
+public needs a key. An exception inside becomes `{"error": …}` without details of the code.
 """
 
 import asyncio
@@ -18,8 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transduce.serving.bodies import fields_of, refusal_response
-from transduce.serving.logs import log, places_of
+from transduce.serving.bodies import error_answer, read_fields
+from transduce.serving.logs import log, source_lines
 from transduce.serving.pages import PAGE_ROUTES
 from transduce.serving.refusal import Refusal
 from transduce.serving.service import Service
@@ -28,10 +27,17 @@ LIBRETRANSLATE_ROUTES = frozenset(
     {"/translate", "/translate_file", "/detect", "/languages", "/frontend/settings", "/health"}
 )
 QUEUED_ROUTES = frozenset(
-    {"/translate", "/translate_file", "/v1/translate", "/v1/likelihood", "/v1/attention", "/v1/attention/numbers"}
-    | {"/v1/attention/page"}
+    {
+        "/translate",
+        "/translate_file",
+        "/v1/translate",
+        "/v1/likelihood",
+        "/v1/attention",
+        "/v1/attention/numbers",
+        "/v1/attention/page",
+    }
 )
-"""What the child has to work for."""
+"""Routes that the child computes for."""
 DOWNLOADS = "/download_file/"
 PUBLIC_ROUTES = frozenset(
     {
@@ -45,82 +51,79 @@ PUBLIC_ROUTES = frozenset(
         f"{DOWNLOADS}{{name}}",
     }
 )
-"""What answers without a key: the pages themselves, what the API looks like, which languages there are, health,
-and a translated file, whose name is a secret of its own.
+"""Routes that need no key: the pages, the API's description, the languages, health, and downloads of translated files,
+whose names are secret.
 """
-_ALWAYS = {
+_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
-_NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+"""Headers of every answer, unless its route sets them."""
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 _SECONDS_FOR_BODY = 15.0
 
 
 class Gate:
-    """An ASGI application around another."""
+    """The middleware around the application."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._service = service
-        self._inside = 0  # requests that the child has to work for, from their admission to their answer
+        self._admitted = 0  # requests to QUEUED_ROUTES that are not yet answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer it here."""
+        """Pass a request on to the application, or answer it with an error."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        passage = _Passage(scope, send)
-        scope["state"] = {**scope.get("state", {}), "request_id": passage.request_id}
+        exchange = _Exchange(scope, send)
         scope["root_path"] = self._service.config.root_path
         try:
-            try:
-                body = await self._admit(scope, receive, passage)
-                await self._app(scope, _replayed(body, receive), passage.send)
-            except Refusal as refusal:
-                await passage.refuse(refusal)
-            except Exception as fault:
-                log(
-                    "fault",
-                    level=logging.ERROR,
-                    request_id=passage.request_id,
-                    exception=type(fault).__name__,
-                    at=places_of(fault),
-                )
-                await passage.refuse(Refusal(500, "This request met a fault of the server."))
-        finally:
-            self._inside -= passage.is_inside
-            self._record(scope, passage)
-
-    async def _admit(self, scope: Scope, receive: Receive, passage: "_Passage") -> bytes:
-        headers = Headers(scope=scope)
-        if not self._is_our_name(headers.get("host", "")):
-            raise Refusal(
-                400, "This server does not answer under that name. Its operator can allow it: --allowed-host."
+            body = await self._admit(scope, receive, exchange)
+            await self._app(scope, _replay(body, receive), exchange.send)
+        except Refusal as refusal:
+            await exchange.refuse(refusal)
+        except Exception as fault:
+            log(
+                "fault",
+                level=logging.ERROR,
+                request_id=exchange.request_id,
+                exception=type(fault).__name__,
+                at=source_lines(fault),
             )
-        origin = headers.get("origin")
-        if origin is not None and not self._is_our_page(origin, headers.get("host", "")):
+            await exchange.refuse(Refusal(500, "The server failed on this request."))
+        finally:
+            self._admitted -= exchange.is_admitted
+            self._record(scope, exchange)
+
+    async def _admit(self, scope: Scope, receive: Receive, exchange: "_Exchange") -> bytes:
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._is_allowed_host(host):
+            raise Refusal(400, "This server does not accept that host name. Its operator can add it: --allowed-host.")
+        if origin is not None and not self._is_allowed_origin(origin, host):
             raise Refusal(
-                403, "Pages of that origin may not call this server. Its operator can allow it: --allowed-origin."
+                403, "Pages of that origin may not call this server. Its operator can add it: --allowed-origin."
             )
         if self._service.is_stopping:
-            raise Refusal(503, "The server stops.", retry_after=5)
+            raise Refusal(503, "The server is shutting down.", retry_after=5)
         if scope["method"] == "POST" and route_path(scope) in QUEUED_ROUTES:
-            # Before its body is read or its key looked at: under overload a refusal must cost next to nothing.
-            self._service.dispatcher.refuse_if_full(inside=self._inside)
-            self._inside += 1
-            passage.is_inside = True
+            # Before the body is read or the key checked: under overload a refusal must be cheap.
+            self._service.dispatcher.refuse_if_full(admitted=self._admitted)
+            self._admitted += 1
+            exchange.is_admitted = True
         body = await self._read_body(headers, receive)
-        passage.received = len(body)
+        exchange.received = len(body)
         is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         if not is_preflight:
             await self._check_key(scope, headers, body)
         return body
 
-    def _is_our_name(self, host: str) -> bool:
+    def _is_allowed_host(self, host: str) -> bool:
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -128,12 +131,12 @@ class Gate:
         if name == "localhost" or name in (allowed.lower() for allowed in self._service.config.allowed_host):
             return True
         try:
-            ipaddress.ip_address(name)  # an address cannot be rebound: only names can
+            ipaddress.ip_address(name)  # DNS rebinding needs a name: an address is safe
         except ValueError:
             return False
         return True
 
-    def _is_our_page(self, origin: str, host: str) -> bool:
+    def _is_allowed_origin(self, origin: str, host: str) -> bool:
         return origin in self._service.config.allowed_origin or origin in (f"http://{host}", f"https://{host}")
 
     async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
@@ -149,7 +152,7 @@ class Gate:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refusal(499, "The client has gone.")
+                        raise Refusal(499, "The client disconnected.")
                     chunks.append(message.get("body", b""))
                     size += len(chunks[-1])
                     if size > limit:
@@ -168,36 +171,36 @@ class Gate:
         if key is None and path in LIBRETRANSLATE_ROUTES:
             raise Refusal(400, "Please contact the server operator to get an API key")
         if key is None:
-            raise Refusal(401, "This needs a key: Authorization: Bearer KEY.")
-        if not keys.open_to(key):
+            raise Refusal(401, "This request needs a key. Send it as the header Authorization: Bearer KEY.")
+        if not keys.accept(key):
             raise Refusal(403, "Invalid API key")
 
-    def _record(self, scope: Scope, passage: "_Passage") -> None:
+    def _record(self, scope: Scope, exchange: "_Exchange") -> None:
         route = getattr(scope.get("route"), "path", None) or "other"
-        seconds = time.perf_counter() - passage.began
-        self._service.metrics.requests.labels(route, str(passage.status)).inc()
+        seconds = time.perf_counter() - exchange.began
+        self._service.metrics.requests.labels(route, str(exchange.status)).inc()
         self._service.metrics.request_seconds.labels(route).observe(seconds)
         log(
             "request",
-            request_id=passage.request_id,
+            request_id=exchange.request_id,
             method=scope["method"] if scope["method"].isalpha() else "other",
             route=route,
-            status=passage.status,
+            status=exchange.status,
             seconds=round(seconds, 4),
-            received=passage.received,
-            sent=passage.sent,
+            received=exchange.received,
+            sent=exchange.sent,
         )
 
 
-class _Passage:
-    """One request on its way through: its number, its answer's status and size."""
+class _Exchange:
+    """One request and its answer: id, status and sizes for the log."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         given = Headers(scope=scope).get("x-request-id", "")
         self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         self.began = time.perf_counter()
-        self.is_inside = False
-        self.status = 499
+        self.is_admitted = False
+        self.status = 499  # the client disconnected; an answer sets its own
         self.received = 0
         self.sent = 0
         self._scope = scope
@@ -205,12 +208,12 @@ class _Passage:
         self._has_started = False
 
     async def send(self, message: Message) -> None:
-        """Pass a message of the answer on, with the headers that all answers have."""
+        """Send a message of the answer, with the headers that all answers have."""
         if message["type"] == "http.response.start":
             self._has_started = True
             self.status = message["status"]
             headers = MutableHeaders(raw=message.setdefault("headers", []))
-            for name, value in {**_ALWAYS, "Content-Security-Policy": _NOTHING_LOADS}.items():
+            for name, value in _HEADERS.items():
                 if name not in headers:
                     headers[name] = value
             headers["X-Request-ID"] = self.request_id
@@ -219,19 +222,19 @@ class _Passage:
         await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer with a refusal, unless an answer has begun."""
+        """Answer with an error, unless an answer has begun."""
         if not self._has_started:
-            await refusal_response(refusal)(self._scope, _nothing, self.send)
+            await error_answer(refusal)(self._scope, _receive_disconnect, self.send)
 
 
 def route_path(scope: Scope) -> str:
-    """Return the path as routes are written, without the path that a proxy put before it."""
+    """Return the path of a request without the proxy's `root_path`."""
     path, root = str(scope["path"]), str(scope.get("root_path", ""))
     return path[len(root) :] if root and path.startswith(root + "/") else path
 
 
 async def _key_of(scope: Scope, headers: Headers, body: bytes) -> str | None:
-    """Return the key that a request carries: in a header, in its query, or in its body as LibreTranslate's do."""
+    """Return the key in a request's header, query, or body, where LibreTranslate's clients put it."""
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and credentials.strip():
         return credentials.strip()
@@ -240,23 +243,25 @@ async def _key_of(scope: Scope, headers: Headers, body: bytes) -> str | None:
     query: dict[str, list[str]] = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     if "api_key" in query:
         return query["api_key"][0]
-    found = (await fields_of(Request(scope, _replayed(body, _nothing)), files=1)).get("api_key") if body else None
-    return found if isinstance(found, str) and found else None
+    if not body:
+        return None
+    fields = await read_fields(Request(scope, _replay(body, _receive_disconnect)), most_files=1)
+    return fields["api_key"] if isinstance(fields.get("api_key"), str) and fields["api_key"] else None
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that gives the body, already read, and then whatever else arrives: the client's going."""
-    is_told = False
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a channel that yields the body, which has been read already, and then what `receive` yields."""
+    is_replayed = False
 
     async def replay() -> Message:
-        nonlocal is_told
-        if is_told:
+        nonlocal is_replayed
+        if is_replayed:
             return await receive()
-        is_told = True
+        is_replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
 
 
-async def _nothing() -> Message:
+async def _receive_disconnect() -> Message:
     return {"type": "http.disconnect"}

@@ -1,7 +1,7 @@
-"""Which languages are served, by which model, what they are called, and which of them a text is in.
+"""The languages that the models serve, and detection of a text's language.
 
-Detection is py3langid's, over all languages it knows. What is reported is how probable it finds each language that is
-served, not made to sum to one: a French text at a server that reads only English is English with confidence 0.
+py3langid detects among all languages that it knows. The confidences of the served languages are its probabilities, not
+scaled to sum to one: on a server that translates only from English, a French text is English with confidence 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,20 +12,20 @@ from typing import Any
 from transduce.serving.refusal import Refusal
 from transduce.text.language_names import language_name
 
-UNKNOWN = "und"
+UNKNOWN = "und"  # ISO 639: undetermined
 
 
 @dataclass(frozen=True)
 class Detection:
-    """A language that a text may be in."""
+    """A language, and the confidence that a text is in it."""
 
-    language: str
     confidence: float
     """From 0 to 100."""
+    language: str
 
 
-class Languages:
-    """The pairs of languages that a set of models serves; of two models for one pair the first."""
+class ServedLanguages:
+    """The pairs of languages that a set of models serves, each with its first model."""
 
     def __init__(self, models: Mapping[str, Mapping[str, Any]]) -> None:
         self.pairs: dict[tuple[str, str], str] = {}
@@ -34,22 +34,22 @@ class Languages:
 
     @property
     def sources(self) -> list[str]:
-        """What can be translated from, in the models' order."""
+        """Languages to translate from, in the order of the models."""
         return list(dict.fromkeys(source for source, _ in self.pairs))
 
     @property
-    def all(self) -> list[str]:
-        """Every language, sources first."""
+    def codes(self) -> list[str]:
+        """All languages, sources first."""
         return list(dict.fromkeys([*self.sources, *(target for _, target in self.pairs)]))
 
     def targets(self, source: str) -> list[str]:
-        """Return what `source` can be translated to."""
+        """Return the languages that `source` can be translated to."""
         return [target for own, target in self.pairs if own == source]
 
     def model(self, source: str, target: str) -> str:
-        """Return the model for a pair, or refuse in LibreTranslate's words."""
+        """Return the name of the model for a pair, or refuse in LibreTranslate's words."""
         for code in (source, target):
-            if code not in self.all:
+            if code not in self.codes:
                 raise Refusal(400, f"{code} is not supported")
         if (source, target) not in self.pairs:
             raise Refusal(
@@ -60,31 +60,44 @@ class Languages:
         return self.pairs[source, target]
 
     def detect(self, text: str) -> list[Detection]:
-        """Return the languages served, the most probable for `text` first."""
-        ranked = dict(_ranked(text))
-        found = [Detection(code, round(100.0 * ranked.get(code.partition("-")[0], 0.0), 1)) for code in self.all]
+        """Return the served languages, the most probable language of `text` first."""
+        probabilities = _probabilities(text)
+        found = [
+            Detection(confidence=round(100.0 * probabilities.get(code.partition("-")[0], 0.0), 1), language=code)
+            for code in self.codes
+        ]
         return sorted(found, key=lambda detection: -detection.confidence)
 
+    def likeliest_source(self, text: str, *, target: str | None) -> str | None:
+        """Return the most probable language of `text` among those with a model to `target`, or None without a model."""
+        sources = self._sources_of(target)
+        if len(sources) < 2:
+            return sources[0] if sources else None
+        return self._detect_among(sources, text).language
+
     def detect_source(self, texts: Sequence[str], target: str) -> list[Detection]:
-        """Return, for each text, the likeliest language to translate from; the target itself where it is in that."""
-        if target not in self.all:
+        """Return the most probable language of each text among `target` and the languages with a model to it."""
+        if target not in self.codes:
             raise Refusal(400, f"{target} is not supported")
-        allowed = {target, *(source for source in self.sources if target in self.targets(source))}
+        allowed = [target, *self._sources_of(target)]
         overall = "\n".join(texts)
-        # Short texts tell little: what stands around them decides, as it does at LibreTranslate.
-        detected = [self.detect(text if len(text) > 40 else overall) for text in texts]
-        return [next(found for found in ranked if found.language in allowed) for ranked in detected]
+        # A short text is hard to detect: all texts together decide, as in LibreTranslate.
+        return [self._detect_among(allowed, text if len(text) > 40 else overall) for text in texts]
+
+    def _sources_of(self, target: str | None) -> list[str]:
+        return [source for source in self.sources if target is None or target in self.targets(source)]
+
+    def _detect_among(self, allowed: Sequence[str], text: str) -> Detection:
+        return next(detection for detection in self.detect(text) if detection.language in allowed)
 
 
 def load_detector() -> None:
-    """Read the detector's tables now rather than at the first request."""
+    """Load the detector now, so that the first request need not wait for it."""
     _identifier()
 
 
-def _ranked(text: str) -> list[tuple[str, float]]:
-    if not text.strip():
-        return []
-    return [(str(code), float(value)) for code, value in _identifier().rank(text)]
+def _probabilities(text: str) -> dict[str, float]:
+    return {code: float(value) for code, value in _identifier().rank(text)} if text.strip() else {}
 
 
 @cache

@@ -1,6 +1,6 @@
-"""One JSON object a line on stderr: what happened, to which request, how long it took. Never a text, a key, an address.
+"""The log: one JSON object per line on stderr, with event, request id and duration; never a text, a key or an address.
 
-Messages of exceptions are left out, since they may quote what a user wrote: type and place remain.
+An exception is logged by type and source lines, without its message, which could quote the user's text.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 LOGGER = "transduce.serving"
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -28,25 +28,25 @@ class JsonLines(logging.Formatter):
         content.update(getattr(record, "fields", {}))
         if record.exc_info and record.exc_info[0] is not None:
             content["exception"] = record.exc_info[0].__name__
-            content["at"] = places_of(record.exc_info[1])
+            content["at"] = source_lines(record.exc_info[1])
         return json.dumps(content, ensure_ascii=True)
 
 
-def places_of(fault: BaseException | None) -> list[str]:
-    """Return where an exception came from, innermost first."""
+def source_lines(fault: BaseException | None) -> list[str]:
+    """Return the traceback of an exception as file:line, innermost first."""
     frames = traceback.extract_tb(fault.__traceback__) if fault is not None else []
     return [f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames)]
 
 
 def log(event: str, *, level: int = logging.INFO, **fields: object) -> None:
-    """Log an event with its fields."""
+    """Log an event with named values."""
     logging.getLogger(LOGGER).log(level, event, extra={"fields": fields})
 
 
 def log_to_stderr(level: str) -> None:
-    """Send our own and uvicorn's records to stderr as JSON."""
+    """Send the records of this package and of uvicorn to stderr as JSON."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonFormatter())
     for name in (LOGGER, "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []

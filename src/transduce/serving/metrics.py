@@ -1,40 +1,33 @@
-"""What Prometheus may ask: counts and times by route and status, never an address, a key or a text."""
+"""Metrics for Prometheus: counts and times by route and status, never an address, a key or a text."""
+
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """The server's figures, in a registry of their own."""
+    """The server's metrics, in their own registry."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry(auto_describe=True)
-        self.requests = Counter("transduce_requests", "Requests answered.", ["route", "status"], registry=self.registry)
-        self.request_seconds = Histogram(
-            "transduce_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS, registry=self.registry
-        )
-        self.waiting = Gauge("transduce_waiting_texts", "Texts that wait for the child.", registry=self.registry)
-        self.rounds = Counter("transduce_rounds", "Rounds the child has computed.", registry=self.registry)
-        self.round_texts = Histogram(
-            "transduce_round_texts", "Texts in a round.", buckets=(1, 2, 4, 8, 16, 32, 64, 128), registry=self.registry
-        )
-        self.round_seconds = Histogram(
-            "transduce_round_seconds", "Time of a round.", buckets=_SECONDS, registry=self.registry
-        )
-        self.source_tokens = Counter("transduce_source_tokens", "Tokens computed from.", registry=self.registry)
-        self.skipped = Counter(
-            "transduce_skipped_texts", "Texts whose client had gone or whose time had run out.", registry=self.registry
-        )
-        self.child_deaths = Counter("transduce_child_deaths", "Deaths of the child.", registry=self.registry)
-        self.child_renewals = Counter(
-            "transduce_child_renewals", "Children replaced on purpose: memory or reload.", registry=self.registry
-        )
-        self.child_is_up = Gauge("transduce_child_up", "1 while a child can compute.", registry=self.registry)
-        self.child_bytes = Gauge(
-            "transduce_child_resident_bytes", "Memory that the child occupies.", registry=self.registry
-        )
+        self._registry = CollectorRegistry(auto_describe=True)
+        counter, gauge = partial(Counter, registry=self._registry), partial(Gauge, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry)
+        self.requests = counter("transduce_requests", "Requests answered.", ["route", "status"])
+        self.request_seconds = histogram("transduce_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS)
+        self.waiting = gauge("transduce_waiting_texts", "Texts in the queue.")
+        self.rounds = counter("transduce_rounds", "Batches computed by the model process.")
+        self.round_texts = histogram("transduce_round_texts", "Texts per batch.", buckets=_TEXTS)
+        self.round_seconds = histogram("transduce_round_seconds", "Time to compute a batch.", buckets=_SECONDS)
+        self.source_tokens = counter("transduce_source_tokens", "Source tokens computed.")
+        self.skipped = counter("transduce_skipped_texts", "Texts dropped because the client left or time ran out.")
+        self.child_deaths = counter("transduce_child_deaths", "Crashes of the model process.")
+        self.child_renewals = counter("transduce_child_renewals", "Planned replacements of the model process.")
+        self.child_is_up = gauge("transduce_child_up", "1 while a model process can compute.")
+        self.child_bytes = gauge("transduce_child_resident_bytes", "Resident memory of the model process.")
 
     def render(self) -> bytes:
-        """Return the figures as Prometheus reads them."""
-        return generate_latest(self.registry)
+        """Return the metrics in Prometheus's text format."""
+        return generate_latest(self._registry)

@@ -1,13 +1,12 @@
-"""The native API: everything that a model can say, with scores and tokens."""
+"""The native API: translation with scores and tokens, likelihood, attention."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
-from transduce.serving.bodies import Json, fields_of, whole_characters
-from transduce.serving.dispatcher import Work
+from transduce.serving.bodies import JsonAnswer, read_fields, replace_lone_surrogates
+from transduce.serving.job_queue import Job
 from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import (
     REFUSALS,
@@ -19,26 +18,26 @@ from transduce.serving.schemas import (
     NumbersRequest,
     TranslateAnswer,
     TranslateRequest,
-    form_or_json,
+    request_body,
 )
-from transduce.serving.service import Service, unless_client_goes
+from transduce.serving.service import Service, while_connected
 
 router = APIRouter(prefix="/v1", tags=["native"])
 _LONGEST_INSPECTED = 256
-_LONGEST_JUDGED = 1024
-# The page brings its own policy in a meta element. An opaque origin keeps it from this server's, whatever it shows.
+_LONGEST_SCORED = 1024
+# The page has its own policy in a meta element. Sandboxed, it has an opaque origin and cannot act as this server.
 _PAGE_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 
 @router.post("/translate", response_model=TranslateAnswer, responses=REFUSALS)
-async def translate(request: Request, asked: TranslateRequest) -> Json:
+async def translate(request: Request, asked: TranslateRequest) -> JsonAnswer:
     """Translate texts, with alternatives, scores and tokens."""
     service: Service = request.app.state.service
-    return Json(await unless_client_goes(request, _translated(service, asked)))
+    return JsonAnswer(await while_connected(request, _translate(service, asked)))
 
 
-async def _translated(service: Service, asked: TranslateRequest) -> dict[str, Any]:
-    texts = [whole_characters(text) for text in (asked.text if isinstance(asked.text, list) else [asked.text])]
+async def _translate(service: Service, asked: TranslateRequest) -> dict[str, Any]:
+    texts = [replace_lone_surrogates(text) for text in (asked.text if isinstance(asked.text, list) else [asked.text])]
     service.check_texts(texts)
     limit = service.config.alternative_limit
     for name, value in (("alternatives", asked.alternatives), ("beam", asked.beam or 1)):
@@ -46,7 +45,7 @@ async def _translated(service: Service, asked: TranslateRequest) -> dict[str, An
             raise Refusal(400, f"{name} ({value}) exceeds limit ({limit})")
     source = asked.source
     if source in (None, "auto") and asked.model is None:
-        source = _likeliest_source(service, texts, target=asked.target)
+        source = service.languages.likeliest_source("\n".join(texts), target=asked.target)
     model = service.model(asked.model, source=source, target=asked.target)
     beam = asked.beam or service.dispatcher.models[model]["beam"]
     options: dict[str, Any] = {"alternatives": asked.alternatives, "beam": max(beam, asked.alternatives)}
@@ -56,79 +55,71 @@ async def _translated(service: Service, asked: TranslateRequest) -> dict[str, An
     return {"model": model, "translations": [{"text": own["alternatives"][0]["text"], **own} for own in found]}
 
 
-def _likeliest_source(service: Service, texts: Sequence[str], *, target: str | None) -> str | None:
-    languages = service.languages
-    sources = [source for source in languages.sources if target is None or target in languages.targets(source)]
-    if len(sources) < 2:
-        return sources[0] if sources else None
-    return next(own.language for own in languages.detect("\n".join(texts)) if own.language in sources)
-
-
 @router.post("/likelihood", response_model=LikelihoodAnswer, responses=REFUSALS)
-async def likelihood(request: Request, asked: LikelihoodRequest) -> Json:
-    """Give log p(target | source) of each pair, whole and token by token; each side is taken as one sentence."""
+async def likelihood(request: Request, asked: LikelihoodRequest) -> JsonAnswer:
+    """Return log p(target | source) of each pair, in total and per token; each side counts as one sentence."""
     service: Service = request.app.state.service
-    pairs = [(whole_characters(pair.source), whole_characters(pair.target)) for pair in asked.pairs]
+    pairs = [(replace_lone_surrogates(pair.source), replace_lone_surrogates(pair.target)) for pair in asked.pairs]
     service.check_texts([text for pair in pairs for text in pair])
     model = service.model(asked.model)
-    works = []
+    jobs = []
     for pair in pairs:
         tokens = max(service.count_tokens(model, pair[0]), service.count_target_tokens(model, pair[1]))
-        if tokens > _LONGEST_JUDGED:
-            raise Refusal(400, f"A side of a pair has {tokens:,} pieces; at most {_LONGEST_JUDGED:,} are judged.")
-        works.append(Work("likelihood", model, list(pair), tokens, {}))
-    found = await unless_client_goes(request, service.dispatcher.submit(works))
-    return Json({"model": model, "likelihoods": found})
+        if tokens > _LONGEST_SCORED:
+            raise Refusal(400, f"A side of a pair has {tokens:,} tokens; the limit is {_LONGEST_SCORED:,}.")
+        jobs.append(Job("likelihood", model, list(pair), tokens, {}))
+    found = await while_connected(request, service.dispatcher.submit(jobs))
+    return JsonAnswer({"model": model, "likelihoods": found})
 
 
 @router.post("/attention", response_model=dict[str, Any], responses=REFUSALS)
-async def attention(request: Request, asked: AttentionRequest) -> Json:
-    """Give what every head did for a sentence and its translation; the format is that of `transduce attention`."""
-    return Json(await _inspected(request, asked, is_page=False))
+async def attention(request: Request, asked: AttentionRequest) -> JsonAnswer:
+    """Return the attention of every head for a sentence and its translation, as `transduce attention` writes it."""
+    return JsonAnswer(await _inspect(request, asked, is_page=False))
 
 
 @router.post(
     "/attention/page",
     response_class=HTMLResponse,
     responses=REFUSALS,
-    openapi_extra=form_or_json(
+    openapi_extra=request_body(
         {name: {"type": "string"} for name in ("text", "target", "model", "api_key")}, required=["text"]
     ),
 )
 async def attention_page(request: Request) -> HTMLResponse:
-    """Show the same as one self-contained page; it takes a form, so that a page can open it in a new tab."""
-    fields = {name: value for name, value in (await fields_of(request)).items() if value != ""}
+    """Return the same as one self-contained page. It accepts a form, so that a web page can open it in a new tab."""
+    fields = {name: value for name, value in (await read_fields(request)).items() if value != ""}
     if not isinstance(fields.get("text"), str):
         raise Refusal(400, "Invalid request: missing text parameter")
     if not all(isinstance(value, str | None) for value in fields.values()) or not fields.keys() <= _PAGE_FIELDS:
         raise Refusal(400, f"Invalid request: the fields are {', '.join(sorted(_PAGE_FIELDS))}, each a text")
-    page = await _inspected(request, AttentionRequest(**fields), is_page=True)
+    page = await _inspect(request, AttentionRequest(**fields), is_page=True)
     return HTMLResponse(page["page"].encode("utf-8", "replace"), headers={"Content-Security-Policy": _PAGE_POLICY})
 
 
 _PAGE_FIELDS = frozenset(AttentionRequest.model_fields)
 
 
-async def _inspected(request: Request, asked: AttentionRequest, *, is_page: bool) -> dict[str, Any]:
+async def _inspect(request: Request, asked: AttentionRequest, *, is_page: bool) -> dict[str, Any]:
     service: Service = request.app.state.service
-    text = whole_characters(asked.text)
-    target = None if asked.target is None else whole_characters(asked.target)
+    text = replace_lone_surrogates(asked.text)
+    target = None if asked.target is None else replace_lone_surrogates(asked.target)
     service.check_texts([text, target or ""])
     model = service.model(asked.model)
     if not text.strip():
-        raise Refusal(400, "There is nothing to look into: the text is empty.")
+        raise Refusal(400, "There is no attention to show: the text is empty.")
     longest = min(_LONGEST_INSPECTED, service.dispatcher.models[model]["longest_sentence"])
     tokens = max(service.count_tokens(model, text), service.count_target_tokens(model, target or ""))
     if tokens > longest:
-        raise Refusal(400, f"The sentence has {tokens:,} pieces; at most {longest:,} can be looked into at once.")
-    work = Work("attention", model, [text, target], tokens, {"is_page": is_page})
-    found: list[dict[str, Any]] = await unless_client_goes(request, service.dispatcher.submit([work]))
+        raise Refusal(400, f"The sentence or its translation has {tokens:,} tokens; the limit is {longest:,}.")
+    job = Job("attention", model, [text, target], tokens, {"is_page": is_page})
+    found: list[dict[str, Any]] = await while_connected(request, service.dispatcher.submit([job]))
     return found[0]
 
 
 @router.post("/attention/numbers", response_model=NumbersAnswer, responses=REFUSALS)
-async def attention_numbers(request: Request, asked: NumbersRequest) -> Json:
-    """Give q, k and v of one head, so that a reader can follow section 3.2.1 number by number."""
+async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnswer:
+    """Return q, k and v of one head, from which a reader can compute its attention (section 3.2.1)."""
     service: Service = request.app.state.service
     model = service.model(asked.model)
     described, tokenizers = service.dispatcher.models[model], service.dispatcher.tokenizers[model]
@@ -138,23 +129,23 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> Json:
         ("target", asked.target, longest + described["extra_length"], tokenizers.vocabulary_size),
     ):
         if len(ids) > most:
-            raise Refusal(400, f"{name} has {len(ids):,} tokens; at most {most:,} can be looked into at once.")
+            raise Refusal(400, f"{name} has {len(ids):,} tokens; the limit is {most:,}.")
         if max(ids) >= vocabulary:
             raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
     end = tokenizers.source.special.end
-    if tokenizers.source_end and asked.source[-1] != end:  # a translation that the limit on length cut off has none
+    # target need not end in it: a translation that the limit on length cut off has no end token.
+    if tokenizers.source_end and asked.source[-1] != end:
         raise Refusal(400, f"source must end in {end}, the end token.")
     item = asked.model_dump(include={"source", "target", "stack", "layer", "head"})
-    work = Work("numbers", model, item, max(len(asked.source), len(asked.target)), {})
-    found = await unless_client_goes(request, service.dispatcher.submit([work]))
-    return Json(found[0])
+    job = Job("numbers", model, item, max(len(asked.source), len(asked.target)), {})
+    found = await while_connected(request, service.dispatcher.submit([job]))
+    return JsonAnswer(found[0])
 
 
 @router.get("/models", response_model=list[ModelBody], responses={code: REFUSALS[code] for code in (401, 403, 503)})
-async def list_models(request: Request) -> Json:
-    """List the models that are served."""
+async def list_models(request: Request) -> JsonAnswer:
+    """List the models."""
     service: Service = request.app.state.service
-    told = ("source", "target", "longest_sentence", "parameters")
-    return Json(
-        [{"name": name, **{key: model[key] for key in told}} for name, model in service.dispatcher.models.items()]
-    )
+    shown = ("source", "target", "longest_sentence", "parameters")
+    models = service.dispatcher.models.items()
+    return JsonAnswer([{"name": name, **{key: model[key] for key in shown}} for name, model in models])

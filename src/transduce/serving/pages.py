@@ -1,4 +1,4 @@
-"""The pages and what they need, read from the package once: no path of a request ever reaches the file system."""
+"""Routes of the web pages. Their files are read once at the start: no path of a request reaches the file system."""
 
 from collections.abc import Awaitable, Callable
 from importlib.resources import files as package_files
@@ -15,32 +15,31 @@ _ATTENTION_MODULES = (
     *("numbers", "paint", "panels", "picture", "report", "state"),
 )
 _FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/attention": ("attention.html", "text/html; charset=utf-8"),
-    "/attention.css": ("attention.css", "text/css; charset=utf-8"),
-    **{f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in _ATTENTION_MODULES},
-    "/documentation": ("documentation.html", "text/html; charset=utf-8"),
-    "/documentation.js": ("documentation.js", "text/javascript; charset=utf-8"),
+    "/": "index.html",
+    "/attention": "attention.html",
+    "/documentation": "documentation.html",
+    **{f"/{name}": name for name in ("page.css", "page.js", "attention.css", "documentation.js")},
+    **{f"/{name}.js": f"{name}.js" for name in _ATTENTION_MODULES},
 }
+_MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PAGE_ROUTES = frozenset(_FILES)
-"""Where they are; none of them holds anything but what the package does."""
+"""Their paths. They need no key: their content is the package's own."""
 
 
 def page_router() -> APIRouter:
-    """Return routes for the pages, each with its content in hand."""
+    """Return a route for each file, with its content in memory."""
     router = APIRouter(include_in_schema=False)
-    for path, (name, kind) in _FILES.items():
+    for path, name in _FILES.items():
         content = (package_files("transduce") / "web" / name).read_bytes()
-        router.add_api_route(path, _giver(content, kind), methods=["GET"], name=name)
+        media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
+        router.add_api_route(path, _responder(content, media_type), methods=["GET"], name=name)
     return router
 
 
-def _giver(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
-    async def give() -> Response:
-        # Under no-referrer a form would be sent with the origin "null", which the gate refuses.
+def _responder(content: bytes, media_type: str) -> Callable[[], Awaitable[Response]]:
+    async def respond() -> Response:
+        # With no-referrer a browser would send forms with the origin "null", which the gate refuses.
         headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache", "Referrer-Policy": "same-origin"}
-        return Response(content, media_type=kind, headers=headers)
+        return Response(content, media_type=media_type, headers=headers)
 
-    return give
+    return respond

@@ -1,10 +1,10 @@
-"""Why a request got no answer: a status, a sentence for the user, and when to come back."""
+"""The exception that ends a request with an HTTP error."""
 
 from starlette.exceptions import HTTPException
 
 
 class Refusal(HTTPException):
-    """Ends a request with a status and `{"error": message}`."""
+    """An error answer: status, `{"error": message}`, and after how many seconds to try again."""
 
     def __init__(self, status: int, message: str, *, retry_after: int | None = None) -> None:
         headers = {"Retry-After": str(retry_after)} if retry_after is not None else {}

@@ -1,14 +1,14 @@
-"""What requests and answers look like: the native API's bodies, and every answer as OpenAPI shows it."""
+"""Schemas of requests and answers: the native API validates with them, and OpenAPI describes all routes by them."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-Text = Annotated[str, Field(description="Text of any length up to the server's limit; may be a paragraph.")]
+Text = Annotated[str, Field(description="A sentence or paragraphs, up to the server's limit.")]
 
 
 class Error(BaseModel):
-    """What every refusal says."""
+    """The body of every error."""
 
     error: str
 
@@ -17,16 +17,19 @@ class TranslateRequest(BaseModel, extra="forbid"):
     """Texts to translate."""
 
     text: Text | list[Text]
-    source: str | None = Field(None, description="Source language; auto, or none, where it is not known.")
-    target: str | None = Field(None, description="Target language; the first model's unless given.")
-    model: str | None = Field(None, description="A model by name, in place of languages.")
-    alternatives: int = Field(1, ge=1, description="Outputs for each text, the best one included.")
-    beam: int | None = Field(None, ge=1, description="Hypotheses kept alive; the model's own unless given.")
-    length_penalty: float | None = Field(None, ge=0.0, le=10.0, description="α of the length penalty.")
-    consensus: bool | None = Field(
-        None, description="Take what the hypotheses agree on, not the most probable; the model's own way unless given."
+    source: str | None = Field(None, description="Source language; detected if it is auto or missing.")
+    target: str | None = Field(None, description="Target language; that of the first model unless given.")
+    model: str | None = Field(None, description="The name of a model, in place of languages.")
+    alternatives: int = Field(1, ge=1, description="Outputs per text, the best one included.")
+    beam: int | None = Field(None, ge=1, description="Beam width of the search; the model's own unless given.")
+    length_penalty: float | None = Field(
+        None, ge=0.0, le=10.0, description="α of the length penalty; the model's own unless given."
     )
-    api_key: str | None = Field(None, description="A key, where no header carries it.")
+    consensus: bool | None = Field(
+        None,
+        description="Choose the output that agrees most with the others; the model's own setting unless given.",
+    )
+    api_key: str | None = Field(None, description="A key, if no header carries it.")
 
 
 class AlternativeBody(BaseModel):
@@ -34,23 +37,23 @@ class AlternativeBody(BaseModel):
 
     text: str
     score: float = Field(
-        description="log-probability over length penalty: what outputs are ranked by, unless by consensus."
+        description="Log-probability divided by the length penalty; ranks the outputs unless consensus does."
     )
     log_probability: float
     tokens: list[str]
-    is_finished: bool = Field(description="false where the limit on length cut the output off.")
+    is_finished: bool = Field(description="false if the limit on length cut the output off.")
 
 
 class TranslationBody(BaseModel):
-    """A text and what became of it, the best output first."""
+    """The translation of one text; `text` is the best output."""
 
     text: str
     alternatives: list[AlternativeBody]
     missing: list[str] = Field(
-        description="Placeholders, and terms of the server's glossary, that the best output has lost."
+        description="Placeholders and terms of the server's glossary that the best output lacks."
     )
     surplus: list[str] = Field(description="Placeholders that the best output repeats more often than the source.")
-    refusal: str = Field(description="Why the text was not translated; empty where it was.")
+    refusal: str = Field(description="Why the text was not translated; empty if it was.")
 
 
 class TranslateAnswer(BaseModel):
@@ -68,7 +71,7 @@ class PairBody(BaseModel, extra="forbid"):
 
 
 class LikelihoodRequest(BaseModel, extra="forbid"):
-    """Pairs whose probability is asked."""
+    """Pairs to score."""
 
     pairs: list[PairBody]
     model: str | None = None
@@ -76,7 +79,7 @@ class LikelihoodRequest(BaseModel, extra="forbid"):
 
 
 class LikelihoodBody(BaseModel):
-    """log p(target | source), natural logarithm, whole and token by token."""
+    """log p(target | source), natural logarithm, in total and per token."""
 
     log_probability: float
     tokens: list[str]
@@ -91,10 +94,10 @@ class LikelihoodAnswer(BaseModel):
 
 
 class AttentionRequest(BaseModel, extra="forbid"):
-    """A sentence to look into."""
+    """A sentence whose attention to return."""
 
     text: str
-    target: str | None = Field(None, description="Look at this translation instead of the model's own.")
+    target: str | None = Field(None, description="A translation to inspect instead of the model's own.")
     model: str | None = None
     api_key: str | None = None
 
@@ -103,10 +106,10 @@ TokenIds = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
 
 
 class NumbersRequest(BaseModel, extra="forbid"):
-    """A head whose numbers are asked, for the tokens of a report that `/v1/attention` gave."""
+    """A head, and the tokens of a report from `/v1/attention`."""
 
     source: TokenIds = Field(description="The ids of the source's tokens, the end token last.")
-    target: TokenIds = Field(description="The ids of the translation's tokens, the end token too.")
+    target: TokenIds = Field(description="The ids of the translation's tokens, with the end token if it has one.")
     stack: str = Field(pattern="^[a-z][a-z_]*$", max_length=64, description="The name of one of the report's blocks.")
     layer: int = Field(ge=0, description="Counted from 0.")
     head: int = Field(ge=0, description="Counted from 0.")
@@ -122,7 +125,7 @@ class FloatsBody(BaseModel):
 
 
 class NumbersAnswer(BaseModel):
-    """One head's queries, keys and values, and how its scores are made of them (section 3.2.1)."""
+    """One head's queries, keys and values, and how scores are computed from them (section 3.2.1)."""
 
     stack: str
     layer: int
@@ -136,52 +139,52 @@ class NumbersAnswer(BaseModel):
 
 
 class ModelBody(BaseModel):
-    """A model that is served."""
+    """A model."""
 
     name: str
     source: str | None
     target: str | None
-    longest_sentence: int = Field(description="Most pieces of a sentence that it has learned from.")
+    longest_sentence: int = Field(description="Tokens of the longest sentence that it was trained on.")
     parameters: int
 
 
 class DetectionBody(BaseModel):
-    """A language that a text may be in, with a confidence from 0 to 100."""
+    """A language, and the confidence from 0 to 100 that a text is in it."""
 
     confidence: float
     language: str
 
 
 class LeftBody(BaseModel):
-    """A stretch of a document that was left as it was."""
+    """A passage of a document that stays untranslated."""
 
     where: str = Field(description="File and line.")
     reason: str
 
 
 class LibreTranslateAnswer(BaseModel):
-    """A translation as LibreTranslate gives it; lists where a list was asked for."""
+    """LibreTranslate's answer; each field is a list if `q` was one."""
 
     translatedText: str | list[str]
     detectedLanguage: DetectionBody | list[DetectionBody] | None = None
     alternatives: list[str] | list[list[str]] | None = None
     left: list[LeftBody] | list[list[LeftBody]] | None = Field(
         None,
-        description="Only with format html: stretches whose tags did not come back whole, which stay as they were.",
+        description="Only with format html: passages that stay untranslated because their tags would be damaged.",
     )
 
 
 class TranslateFileAnswer(BaseModel):
-    """Where the translated file can be fetched, and what was done with its gaps."""
+    """The URL of the translated file, and counts of its texts."""
 
     translatedFileUrl: str
-    filled: int
-    kept: int = Field(description="Had a translation already.")
+    filled: int = Field(description="Number of texts translated now.")
+    kept: int = Field(description="Number of texts that were translated already.")
     left: list[LeftBody]
 
 
 class LanguageBody(BaseModel):
-    """A language and what it can be translated to."""
+    """A language, and the languages it can be translated to."""
 
     code: str
     name: str
@@ -189,26 +192,33 @@ class LanguageBody(BaseModel):
 
 
 class HealthBody(BaseModel):
-    """Health."""
+    """The state of the server."""
 
     status: str
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Error, "description": "The request cannot be served as it is."},
+    400: {"model": Error, "description": "The request is invalid."},
     401: {"model": Error, "description": "A key is needed."},
-    403: {"model": Error, "description": "The key, or the page that calls, is not allowed."},
-    404: {"model": Error, "description": "There is no such thing."},
+    403: {"model": Error, "description": "The key, or the origin of the calling page, is not allowed."},
+    404: {"model": Error, "description": "There is no such file."},
     408: {"model": Error, "description": "The body did not arrive in time."},
     413: {"model": Error, "description": "The body is too large."},
-    429: {"model": Error, "description": "Too much waits already; Retry-After says when to come back."},
-    500: {"model": Error, "description": "A fault of the server."},
-    503: {"model": Error, "description": "No answer in time, or the server stops; Retry-After says when to come back."},
+    429: {"model": Error, "description": "The queue is full; try again after Retry-After seconds."},
+    500: {"model": Error, "description": "The server failed."},
+    503: {
+        "model": Error,
+        "description": "No answer in time, or the server is shutting down; try again after Retry-After seconds.",
+    },
 }
 
 
-def form_or_json(properties: dict[str, Any], *, required: list[str]) -> dict[str, Any]:
-    """Return what OpenAPI says of a body that may be JSON or a form."""
+def request_body(
+    properties: dict[str, Any],
+    *,
+    required: list[str],
+    media_types: tuple[str, ...] = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data"),
+) -> dict[str, Any]:
+    """Return the OpenAPI description of a body, by default JSON or a form."""
     schema = {"type": "object", "properties": properties, "required": required}
-    kinds = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in media_types}}}

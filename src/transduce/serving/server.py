@@ -1,4 +1,4 @@
-"""The running server: uvicorn around the application, signals, and an end with exit code 0."""
+"""The server process: uvicorn, signals, and a clean exit with code 0."""
 
 import asyncio
 import contextlib
@@ -16,29 +16,29 @@ from transduce.serving.service import Service
 
 _BACKLOG = 2048
 _KEEP_ALIVE = 75
-# Python's own (700, 10, 10) held the loop up for 8 to 40 ms again and again under a flood; this does for 20, rarely.
-_COLLECTED_AFTER = (5_000, 50, 100)
+# Under load, Python's default (700, 10, 10) often stops the event loop for 8 to 40 ms; this rarely does, for 20 ms.
+_COLLECTION_THRESHOLDS = (5_000, 50, 100)
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but for its signals: it would raise them again at the end, where we exit with 0."""
+    """uvicorn without its signal handlers, which would end the process by the signal instead of with code 0."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to us."""
+        """Install no handlers: `_handle_signals` does."""
         yield
 
 
 def serve(config: ServingConfig, *, announce: Callable[[str], None] = lambda address: None) -> None:
-    """Serve until asked to stop by SIGTERM or Ctrl-C; `announce` is called with the address once it answers."""
+    """Serve until SIGTERM or Ctrl-C; call `announce` with the address once the server listens."""
     log_to_stderr(config.log_level)
     asyncio.run(_serve(config, announce))
 
 
 async def _serve(config: ServingConfig, announce: Callable[[str], None]) -> None:
     service = Service(config)
-    server = _Server(_settings(config, service))
-    is_told = False
+    server = _Server(_uvicorn_config(config, service))
+    is_stopping = False
     reloads: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
@@ -47,29 +47,29 @@ async def _serve(config: ServingConfig, announce: Callable[[str], None]) -> None
         task.add_done_callback(reloads.discard)
 
     def stop() -> None:
-        nonlocal is_told
-        if is_told:
+        nonlocal is_stopping
+        if is_stopping:
             server.force_exit = True
-        is_told = True
+        is_stopping = True
         service.is_stopping = True
         server.should_exit = True
         starting.cancel()
         log("stopping")
 
     starting = asyncio.create_task(service.start())
-    with _signals(stop, reload=reload):
+    with _handle_signals(stop, reload=reload):
         try:
             await starting
         except asyncio.CancelledError:
             return
-        _shorten_collections()
+        _tune_garbage_collection()
         announcing = asyncio.create_task(_announce_when_listening(server, announce))
         try:
             await server.serve()
-        except SystemExit:  # how uvicorn says that it cannot listen; its reason is in the log
+        except SystemExit:  # uvicorn cannot listen; its reason is in the log
             raise RunError(
                 f"Cannot listen on {config.host}:{config.port}: the port is taken or not allowed. "
-                "Choose another: --port."
+                "Choose another port: --port."
             ) from None
         finally:
             announcing.cancel()
@@ -77,7 +77,7 @@ async def _serve(config: ServingConfig, announce: Callable[[str], None]) -> None
     log("stopped")
 
 
-def _settings(config: ServingConfig, service: Service) -> uvicorn.Config:
+def _uvicorn_config(config: ServingConfig, service: Service) -> uvicorn.Config:
     return uvicorn.Config(
         make_application(service),
         host=config.host,
@@ -91,16 +91,16 @@ def _settings(config: ServingConfig, service: Service) -> uvicorn.Config:
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=int(config.stop_seconds) + 1,
         backlog=_BACKLOG,
-        http="h11",  # not what happens to be installed: the faster parser that uvicorn knows takes headers of any size
+        http="h11",  # not httptools, which uvicorn prefers if installed: it accepts headers of any size
         ws="none",
     )
 
 
-def _shorten_collections() -> None:
-    """Keep Python's collector from holding requests up: what was loaded stays, and is never gone through again."""
+def _tune_garbage_collection() -> None:
+    """Shorten the pauses of garbage collection: run it less often, and never over what is loaded already."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECTED_AFTER)
+    gc.set_threshold(*_COLLECTION_THRESHOLDS)
 
 
 async def _announce_when_listening(server: uvicorn.Server, announce: Callable[[str], None]) -> None:
@@ -113,15 +113,15 @@ async def _announce_when_listening(server: uvicorn.Server, announce: Callable[[s
 
 
 @contextlib.contextmanager
-def _signals(stop: Callable[[], None], *, reload: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` on SIGTERM and SIGINT and `reload` on SIGHUP, as far as the system has them."""
+def _handle_signals(stop: Callable[[], None], *, reload: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` on SIGTERM and SIGINT, and `reload` on SIGHUP, which Windows lacks."""
     loop = asyncio.get_running_loop()
-    wanted = {signal.SIGTERM: stop, signal.SIGINT: stop}
+    actions = {signal.SIGTERM: stop, signal.SIGINT: stop}
     if hasattr(signal, "SIGHUP"):
-        wanted[signal.SIGHUP] = reload
+        actions[signal.SIGHUP] = reload
     before = {}
-    for number, action in wanted.items():
-        # loop.add_signal_handler does not exist on Windows; a plain handler that wakes the loop does everywhere.
+    for number, action in actions.items():
+        # loop.add_signal_handler does not exist on Windows; a plain handler that wakes the loop works everywhere.
         def handle(_number: int, _frame: object, action: Callable[[], None] = action) -> None:
             loop.call_soon_threadsafe(action)
 

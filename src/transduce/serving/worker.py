@@ -1,18 +1,19 @@
-"""The child: loads the models and computes what it is asked, one round after the other, until its input closes.
+"""The child process: loads the models and computes rounds until its input closes.
 
-    {"models": {name: folder}, "threads": n, "precision": p, "glossary": file, "terms": mode}   first
-                                                                               answered by {"ready": {...}}
-    {"round": n, "task": t, "model": name, "options": {...}, "items": [...]}   answered by {"round": n, "results": …}
+`Child` starts it as `python -m transduce.serving.worker`. The messages, each request followed by its answer:
 
-A result is {"value": …} or {"error": …, "is_curable": …}. Where a round of several items fails, its items are computed
-one by one, so that whoever asked for the impossible fails alone. Started by `Child` as
-`python -m transduce.serving.worker`.
+    {"models": {name: folder}, "threads": n, "precision": p, "glossary": file, "terms": mode}     the first request
+        {"ready": {name: description}, "resident_bytes": n}, or {"refused": reason}
+    {"round": n, "task": name, "model": name, "options": {...}, "items": [...]}                   every later request
+        {"round": n, "results": [...], "resident_bytes": n}
+
+A result is {"value": …} or {"error": …, "is_curable": …}: the user can fix a curable error, the others are bugs. If a
+round of several items fails, each item is computed by itself, so that one bad item fails alone.
 """
 
 import dataclasses
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -22,28 +23,29 @@ from transduce.architectures import parameter_count
 from transduce.errors import ConfigError, TransduceError
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
+from transduce.serving.logs import source_lines
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
-from transduce.translator import Glossary, Translation, Translator, read_glossary
+from transduce.translator import Glossary, Translator, read_glossary
 from transduce.translator.terminology import Mode
 
 Tasks = dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]]
 
-_TRIAL = "a"
+_TRIAL_TEXT = "a"
 
 
 def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
-    """Answer frames until the input closes."""
-    order = read_frame(inlet)
-    if order is None:
+    """Answer requests until the input closes."""
+    settings = read_frame(inlet)
+    if settings is None:
         return
     try:
         translators = {
-            name: Translator.load(folder, threads=order["threads"], precision=order["precision"])
-            for name, folder in order["models"].items()
+            name: Translator.load(folder, threads=settings["threads"], precision=settings["precision"])
+            for name, folder in settings["models"].items()
         }
-        tasks = tasks_with(glossary_for(translators.values(), order["glossary"], mode=order["terms"]))
+        tasks = tasks_with(glossary_for(translators.values(), settings["glossary"], mode=settings["terms"]))
         for translator in translators.values():
-            translator.translate(_TRIAL, beam=1, alternatives=1, maximum_length=4)
+            translator.translate(_TRIAL_TEXT, beam=1, alternatives=1, maximum_length=4)
     except TransduceError as error:
         write_frame(outlet, {"refused": str(error)})
         return
@@ -55,20 +57,20 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
 
 
 def glossary_for(translators: Iterable[Translator], file: str | None, *, mode: Mode) -> Glossary:
-    """Read the terms that every translation is to have: they are of one pair of languages, as the models must be."""
+    """Read the glossary for all translations; refuse models of different pairs of languages."""
     if file is None:
         return Glossary(())
     pairs = {f"{own.languages.source}-{own.languages.target}" for own in translators}
     if len(pairs) > 1:
         raise ConfigError(
-            f"A glossary is of one pair of languages, but these models are of {' and '.join(sorted(pairs))}. "
-            "Serve each pair by itself."
+            f"A glossary holds terms of one pair of languages, but these models are for {' and '.join(sorted(pairs))}. "
+            "Run one server for each pair."
         )
     return read_glossary(Path(file), mode=mode)
 
 
 def describe(translator: Translator) -> dict[str, Any]:
-    """Return what the server tells about a model."""
+    """Return what the server needs to know about a model."""
     model = translator.models[0]
     return {
         "source": translator.languages.source,
@@ -80,13 +82,11 @@ def describe(translator: Translator) -> dict[str, Any]:
         "source_end": model.tokenizers.source_end,
         "beam": translator.decoding.beam,
         "extra_length": translator.decoding.extra_length,
-        "threads": translator.compute.threads,
-        "precision": translator.precision,
     }
 
 
 def compute_round(translator: Translator, request: dict[str, Any], *, tasks: Tasks) -> list[dict[str, Any]]:
-    """Return one result for each item of a round; where they fail together, each gets its own chance."""
+    """Return one result for each item of a round; if the round fails, compute each item by itself."""
     task = tasks[request["task"]]
     items, options = request["items"], request["options"]
     try:
@@ -100,41 +100,29 @@ def compute_round(translator: Translator, request: dict[str, Any], *, tasks: Tas
 def _failure(fault: Exception) -> dict[str, Any]:
     if isinstance(fault, TransduceError):
         return {"error": str(fault), "is_curable": True}
-    # Our bug. Its place in the code goes to the log; its message could hold the text and goes nowhere.
-    places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(fault.__traceback__)]
-    return {"error": f"{type(fault).__name__} at {' < '.join(reversed(places))}", "is_curable": False}
+    # A bug of ours: its place in the code is logged; its message is dropped, because it could quote the user's text.
+    return {"error": f"{type(fault).__name__} at {' < '.join(source_lines(fault))}", "is_curable": False}
 
 
 def translate(
     translator: Translator, items: list[str], options: dict[str, Any], *, glossary: Glossary
 ) -> list[dict[str, Any]]:
-    """Translate texts under one set of options, in shared batches."""
-    config = translator.configure(**options)
-    return [_plain(translation) for translation in translator.translate_all(items, config, glossary=glossary)]
-
-
-def _plain(translation: Translation) -> dict[str, Any]:
-    return {
-        "alternatives": [dataclasses.asdict(alternative) for alternative in translation.alternatives],
-        "missing": list(translation.missing),
-        "surplus": list(translation.surplus),
-        "refusal": translation.refusal,
-    }
+    """Translate texts with the same options in shared batches."""
+    translations = translator.translate_all(items, translator.configure(**options), glossary=glossary)
+    found = [dataclasses.asdict(translation) for translation in translations]
+    return [{name: value for name, value in own.items() if name != "source"} for own in found]  # the server has it
 
 
 def likelihood(translator: Translator, items: list[list[str]], options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the model's log-probability of each pair's target, token by token."""
+    """Return log p(target | source) of each pair, in total and token by token."""
     found = translator.likelihood([(source, target) for source, target in items])
-    return [
-        {"log_probability": own.log_probability, "tokens": own.tokens, "log_probabilities": own.log_probabilities}
-        for own in found
-    ]
+    return [{"log_probability": own.log_probability, **dataclasses.asdict(own)} for own in found]
 
 
 def attention(
     translator: Translator, items: list[list[str | None]], options: dict[str, Any], *, glossary: Glossary
 ) -> list[dict[str, Any]]:
-    """Return what every head did, for each text and the translation given or found; as a page if so asked."""
+    """Return the attention report, or with `is_page` the page, of each text and its translation, given or found."""
     reports = [translator.attention(str(text), target=target, glossary=glossary) for text, target in items]
     if options.get("is_page"):
         return [{"page": report.to_html()} for report in reports]
@@ -147,7 +135,7 @@ def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[s
 
 
 def tasks_with(glossary: Glossary) -> Tasks:
-    """Return what can be asked, by name; whatever is translated is translated with these terms."""
+    """Return the functions that compute a round, by the name of their task; translations use this glossary."""
     return {
         "translate": partial(translate, glossary=glossary),
         "likelihood": likelihood,
@@ -159,7 +147,7 @@ def tasks_with(glossary: Glossary) -> Tasks:
 
 
 def resident_bytes() -> int | None:
-    """Return the memory this process occupies, or at worst its peak; None where the system does not tell."""
+    """Return the resident memory of this process, or its peak, or None, whichever the system can report."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
@@ -174,10 +162,10 @@ def resident_bytes() -> int | None:
 
 
 def main() -> None:
-    """Talk over stdin and what was stdout; from here on, whatever prints does so on stderr."""
+    """Serve requests from stdin on stdout; anything else that prints goes to stderr."""
     import signal
 
-    # Supervisors signal whole groups; the server ends its child itself, by closing the input, when it has finished.
+    # A supervisor such as systemd signals the child too. It must not stop before the server closes its input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     outlet = os.fdopen(os.dup(1), "wb")

@@ -1,4 +1,4 @@
-// The API's own description, read from openapi.json and laid out; nothing is loaded from elsewhere.
+// The API's documentation: shows openapi.json of this server as tables, and loads nothing from elsewhere.
 
 const make = (name, content = "", ...children) => {
   const made = document.createElement(name);

@@ -1,23 +1,21 @@
-// The page: translates once typing pauses, gives up on older requests, shows alternatives with their scores.
-// No framework and no network but this server's own API.
+// The translation page: translates when typing pauses, cancels older requests, shows alternatives with their scores.
+// It uses no framework and calls nothing but this server's API.
 
 const PAUSE = 300; // milliseconds without a key press
 const element = (id) => document.getElementById(id);
 const text = element("text");
 const look = element("look");
-const KEY = "transduce-key"; // where a tab, and those it opens, keep the key
-let models = [];
+const KEY = "transduce-key"; // its name in session storage, where the attention page finds it
 let limit = Infinity;
-let running = null; // the AbortController of the request under way
+let running = null; // the AbortController of the current request
 let timer = 0;
-let shown = null; // what the visible translation is of
 
 function headers() {
   const key = element("key").value.trim();
   return { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) };
 }
 
-function say(message, isFault = false) {
+function showStatus(message, isFault = false) {
   element("status").textContent = message;
   element("status").classList.toggle("fault", isFault);
 }
@@ -32,7 +30,7 @@ function request() {
   };
 }
 
-// Quotes for a POSIX shell: everything inside single quotes, which end and begin again around one of their own.
+// Quotes a value for a POSIX shell: inside single quotes, with each single quote written as '\''.
 const quoted = (value) => `'${value.replaceAll("'", "'\\''")}'`;
 
 function showCommand() {
@@ -50,7 +48,6 @@ function showUsed() {
 }
 
 function clear() {
-  shown = null;
   element("best").textContent = "";
   element("others").hidden = true;
   element("copy").disabled = true;
@@ -62,10 +59,9 @@ function show(answer, asked) {
   const [translation] = answer.translations;
   if (translation.refusal) {
     clear();
-    say(`Not translated: ${translation.refusal}.`, true);
+    showStatus(`Not translated: ${translation.refusal}.`, true);
     return;
   }
-  shown = { text: asked.text, target: translation.text, model: answer.model };
   element("best").textContent = translation.text;
   element("alternatives").replaceChildren(
     ...translation.alternatives.map((alternative) => {
@@ -81,27 +77,28 @@ function show(answer, asked) {
   );
   element("others").hidden = translation.alternatives.length < 2;
   element("copy").disabled = false;
-  look.href = `attention#${new URLSearchParams(shown)}`; // what follows # stays in the browser: no log holds it
+  const sentence = { text: asked.text, target: translation.text, model: answer.model };
+  look.href = `attention#${new URLSearchParams(sentence)}`; // the part after # is not sent to the server or its log
   look.removeAttribute("aria-disabled");
-  const lost = translation.missing.length ? ` It has lost ${translation.missing.join(", ")}.` : "";
-  say(`${answer.model}.${lost}`, Boolean(lost));
+  const lost = translation.missing.length ? ` Missing in the translation: ${translation.missing.join(", ")}.` : "";
+  showStatus(`${answer.model}.${lost}`, Boolean(lost));
 }
 
 async function translate() {
   running?.abort();
   if (!text.value.trim()) {
     clear();
-    say("");
+    showStatus("");
     return;
   }
   if (!showUsed()) {
-    say("The text is too long.", true);
+    showStatus("The text is too long.", true);
     return;
   }
   const own = (running = new AbortController());
   const asked = request();
   element("best").classList.add("stale");
-  say("…");
+  showStatus("…");
   try {
     const response = await fetch("v1/translate", {
       method: "POST",
@@ -113,12 +110,12 @@ async function translate() {
     if (response.ok) show(answer, asked);
     else {
       clear();
-      say(answer.error, true);
+      showStatus(answer.error, true);
     }
   } catch (fault) {
     if (fault.name === "AbortError") return;
     clear();
-    say("The server does not answer.", true);
+    showStatus("The server does not answer.", true);
   }
   if (running === own) {
     running = null;
@@ -126,7 +123,7 @@ async function translate() {
   }
 }
 
-function soon() {
+function scheduleTranslation() {
   clearTimeout(timer);
   running?.abort();
   showUsed();
@@ -137,7 +134,7 @@ function soon() {
 async function copy(button, value) {
   if (navigator.clipboard) await navigator.clipboard.writeText(value);
   else {
-    // Browsers give the clipboard to HTTPS and to this machine alone; elsewhere the old way still works.
+    // Browsers offer the clipboard only over HTTPS and on localhost; execCommand works elsewhere.
     const holder = document.createElement("textarea");
     holder.value = value;
     document.body.append(holder);
@@ -151,7 +148,7 @@ async function copy(button, value) {
   setTimeout(() => (button.textContent = label), 1200);
 }
 
-function offer(select, options, chosen) {
+function fillSelect(select, options, chosen) {
   select.replaceChildren(...options.map(([value, name]) => new Option(name, value, false, value === chosen)));
 }
 
@@ -161,23 +158,24 @@ async function begin() {
   );
   limit = settings.charLimit;
   element("key-form").hidden = !settings.keyRequired;
-  models = languages.filter((language) => language.targets.length);
-  offer(element("source"), [["auto", "any language"], ...models.map((own) => [own.code, own.name])], settings.language.source.code);
-  const targets = new Map(languages.filter((own) => models.some((from) => from.targets.includes(own.code))).map((own) => [own.code, own.name]));
-  offer(element("target"), [...targets], settings.language.target.code);
+  const option = ({ code, name }) => [code, name];
+  const sources = languages.filter((language) => language.targets.length);
+  const targets = languages.filter(({ code }) => sources.some((source) => source.targets.includes(code)));
+  fillSelect(element("source"), [["auto", "detect language"], ...sources.map(option)], settings.language.source.code);
+  fillSelect(element("target"), targets.map(option), settings.language.target.code);
   showUsed();
   showCommand();
-  if (text.value) soon(); // a browser may have kept what was typed before a reload
+  if (text.value) scheduleTranslation(); // a browser may keep the text across a reload
 }
 
-text.addEventListener("input", soon);
+text.addEventListener("input", scheduleTranslation);
 element("key").value = sessionStorage.getItem(KEY) ?? "";
 element("key").addEventListener("input", () => {
   sessionStorage.setItem(KEY, element("key").value.trim());
-  soon();
+  scheduleTranslation();
 });
 element("key-form").addEventListener("submit", (event) => event.preventDefault());
-for (const id of ["source", "target", "count"]) element(id).addEventListener("change", soon);
+for (const id of ["source", "target", "count"]) element(id).addEventListener("change", scheduleTranslation);
 element("copy").addEventListener("click", (event) => copy(event.currentTarget, element("best").textContent));
 element("copy-curl").addEventListener("click", (event) => copy(event.currentTarget, element("curl").textContent));
-begin().catch(() => say("The server does not answer.", true));
+begin().catch(() => showStatus("The server does not answer.", true));
