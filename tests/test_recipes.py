@@ -100,7 +100,7 @@ def test_a_recipe_starts(recipe: Path, tmp_path: Path) -> None:
     whole = experiment.model_copy(update={"data": experiment.data.model_copy(update={"expected_pairs": {}})})
     choice = Choice(experiment=whole, preset=None, reason="", goes_on=False)
     with opened_run(choice, tmp_path / "run", progress=Silent()) as run:
-        assert run.train(stop_requested=lambda: False).outcome.ending is not Ending.STOPPED
+        assert run.train(stop_requested=lambda: False).ending is not Ending.STOPPED
 
 
 def test_a_recipe_takes_other_files_from_the_command_line(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.faults import damage, mutated_corpora, mutated_models, system_calls, torchrun
+from tests.faults import damage, mutated_corpora, mutated_models, small_run, system_calls, torchrun
 from tests.faults.kills import Campaign
 from tests.faults.power_loss import Blackouts
 from tests.faults.watched_reading import watched
@@ -31,6 +31,8 @@ from transduce.version import __version__
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "faults.json"
 Told = Callable[[str], None]
+STAGES: small_run.Settings = {"training.teacher_steps": 6, "training.optimizer": "muon", "training.r_drop": 1.0}
+"""Besides what the small run has anyway: BPE-dropout and gradients accumulated over micro-batches."""
 _CONSTANT = {"formats", "recorded calls", "calls"}
 
 
@@ -54,6 +56,11 @@ class Job:
 def command_line(job: Job) -> dict[str, Any]:
     """Kill `transduce train` with SIGKILL at random moments."""
     return Campaign(job.folder, seed=job.seed, told=job.told).command_line(job.count).figures()
+
+
+def stages(job: Job) -> dict[str, Any]:
+    """The same with all that training can do, spread over the stages of a run with teachers."""
+    return Campaign(job.folder, seed=job.seed, told=job.told, settings=STAGES).command_line(job.count).figures()
 
 
 def forked(job: Job) -> dict[str, Any]:
@@ -117,6 +124,7 @@ PARTS: dict[str, tuple[Callable[[Job], dict[str, Any]], int]] = {
     "forked": (forked, 1_000),
     "teachers": (teachers, 200),
     "command-line": (command_line, 200),
+    "stages": (stages, 100),
     "calls-of-a-save": (calls_of_a_save, 10_000),
     "calls-of-a-run": (calls_of_a_run, 10_000),
     "power-cuts": (power_cuts, 500),

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import small_run
+from tests.faults.landmarks import SAVING, Landmarks
 from tests.faults.moments import PHASES, PHASES_OF, Moment, Strike
 
 KILLS_OF_A_RUN = 12
 """So often a run is killed before it is let go on to its end."""
 KILLS_OF_A_COMMAND = 6
 """The same where each start takes seconds: fewer, so that more runs begin at their beginning."""
-STAGES = ("starting", "preparing", "training", "averaging")
-"""What the files of a run can tell of a command from outside; it is saving while a checkpoint is half there."""
 Told = Callable[[str], None]
 
 
@@ -61,6 +60,7 @@ class Campaign:
         self.corpus = small_run.write_text(folder / "corpus")
         self.complaints = folder / "complaint.txt"
         self.tally = Tally()
+        self.landmarks = Landmarks.with_settings(settings)
 
     def forked(self, kills: int) -> Tally:
         """Kill forked children this often."""
@@ -77,8 +77,8 @@ class Campaign:
                 os.kill(process, signal.SIGKILL)
             else:
                 process = self._child(output, moment, self._strike(output, lasting))
-            self._await_end(process, output, during=moment)
-            if self._is_due(kills):
+            is_killed = self._await_end(process, output, during=moment)
+            if not is_killed or self._is_due(kills):
                 code = small_run.ended(self._child(output, moment))
                 self._compare(output, expected, code)
         return self.tally
@@ -86,30 +86,31 @@ class Campaign:
     def command_line(self, kills: int) -> Tally:
         """Kill `transduce train` this often, as a user would start it."""
         whole = self.folder / "whole"
-        lasting = _durations(self._command(whole), whole)
+        lasting = self.landmarks.durations(self._command(whole), whole)
         expected = small_run.fingerprint(whole)
         for output in self._outputs(kills):
             process = self._command(output)
             self._kill_within(process, output, lasting)
             assert process.returncode in (0, -signal.SIGKILL), self._complaint()
             if process.returncode:
-                self._count(output, during=_phase_by_files(output))
+                self._count(output, during=self.landmarks.phase(output))
             if self._struck >= KILLS_OF_A_COMMAND or self.tally.kills >= kills or not process.returncode:
                 self._compare(output, expected, self._command(output).wait())
         return self.tally
 
     def _kill_within(self, process: "subprocess.Popen[bytes]", output: Path, lasting: dict[str, float]) -> None:
-        """Kill the command at a random moment of a phase chosen among those ahead of it, unless it ends before."""
-        stage = _stage_by_files(output)
-        ahead = [*STAGES[STAGES.index(stage) :]]
-        is_clean = _phase_by_files(output) != "saving"  # else what the last kill left would be taken for a new save
+        """Kill the command at a random moment of the phase ahead of it with the fewest kills, unless it ends before."""
+        stages = self.landmarks.stages
+        stage = self.landmarks.stage(output)
+        ahead = [*stages[stages.index(stage) :]]
+        is_clean = self.landmarks.phase(output) != SAVING  # else what the last kill left would be taken for a new save
         if "training" in ahead and is_clean:
-            ahead.append("saving")
-        phase = self.chance.choice(ahead)
-        while process.poll() is None and not _is_at(phase, output):
+            ahead.append(SAVING)
+        phase = min(ahead, key=lambda one: (self.tally.during[one], self.chance.random()))
+        while process.poll() is None and not self.landmarks.has_come_to(phase, output):
             time.sleep(0.0005)
-        delay = self.chance.uniform(0.0, 0.005 if phase == "saving" else lasting[phase])
-        if phase == stage != "starting":  # it starts anew before it goes on
+        delay = self.chance.uniform(0.0, 0.005 if phase == SAVING else lasting[phase])
+        if phase == stage != "starting":  # it starts again before it goes on
             delay += self.chance.uniform(0.5, 1.0) * lasting["starting"]
         try:
             process.wait(timeout=delay)
@@ -127,12 +128,12 @@ class Campaign:
         return self._struck >= KILLS_OF_A_RUN or (self.tally.kills >= kills and self._struck > 0)
 
     def _strike(self, output: Path, lasting: dict[str, float]) -> Strike:
-        """Choose a moment: preparing takes time only while nothing is prepared, the other phases only after it."""
-        is_prepared = (output / "data" / "prepared.json").exists()
-        phases = [*PHASES[2:], *(phase for setting in self.settings or () for phase in PHASES_OF[setting])]
-        phase = self.chance.choice(phases) if is_prepared else "preparing"
+        """Choose a moment among the phases that are ahead of the run, and which of them where there are several."""
+        is_prepared, has_corpus = ((output / name).exists() for name in ("data/prepared.json", "teachers/corpus"))
+        more = [] if has_corpus else [phase for setting in self.settings or () for phase in PHASES_OF.get(setting, ())]
+        phase = self.chance.choice([*PHASES[2:], *more]) if is_prepared else "preparing"
         has_several = phase in ("saving", "pruning", "validating", "translating") or (
-            phase == "training" and self.settings
+            phase in ("training", "averaging", "writing the model") and more
         )
         entry = self.chance.randrange(2) if has_several else 0
         return Strike(phase, entry, self.chance.uniform(0.0, lasting.get(phase, 0.0)))
@@ -144,14 +145,19 @@ class Campaign:
     def _command(self, output: Path) -> "subprocess.Popen[bytes]":
         with self.complaints.open("wb") as said:
             return subprocess.Popen(
-                small_run.command(self.corpus, output), env=small_run.environment(), stdout=said, stderr=said
+                small_run.command(self.corpus, output, settings=self.settings),
+                env=small_run.environment(),
+                stdout=said,
+                stderr=said,
             )
 
-    def _await_end(self, process: int, output: Path, *, during: Moment) -> None:
+    def _await_end(self, process: int, output: Path, *, during: Moment) -> bool:
+        """Wait for a child, and return whether it was killed before its end."""
         code, phase = small_run.ended(process), during.phase
         assert code in (-signal.SIGKILL, small_run.FINISHED), f"seed {self.seed}: {self._complaint()}"
         if code:
             self._count(output, during=phase)
+        return bool(code)
 
     def _count(self, output: Path, *, during: str) -> None:
         self.tally.kills += 1
@@ -178,37 +184,3 @@ class Campaign:
 def _is_over(process: int) -> bool:
     """Return whether a child has ended, leaving it to be waited for."""
     return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _stage_by_files(output: Path) -> str:
-    """Return what a command will do next, or is doing, as far as the files tell."""
-    if not (output / "experiment.toml").exists():
-        return "starting"
-    if not (output / "data" / "prepared.json").exists():
-        return "preparing"
-    last = output / "checkpoints" / f"step-{small_run.SETTINGS['training.steps']:08d}"
-    return "averaging" if last.exists() else "training"
-
-
-def _phase_by_files(output: Path) -> str:
-    return "saving" if any((output / "checkpoints").glob("*.being-*")) else _stage_by_files(output)
-
-
-def _is_at(phase: str, output: Path) -> bool:
-    """Return whether a command has come to a phase, or past it."""
-    stage = _stage_by_files(output)
-    if phase == "saving":
-        return _phase_by_files(output) == phase or stage == "averaging"
-    return STAGES.index(stage) >= STAGES.index(phase)
-
-
-def _durations(process: "subprocess.Popen[bytes]", output: Path) -> dict[str, float]:
-    """Watch a command to its end; return how long each stage lasts, in seconds."""
-    seconds, since = dict.fromkeys(STAGES, 0.0), time.monotonic()
-    while process.poll() is None:
-        stage, now = _stage_by_files(output), time.monotonic()
-        seconds[stage] += now - since
-        since = now
-        time.sleep(0.0005)
-    assert process.returncode == 0, output
-    return seconds

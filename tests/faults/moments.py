@@ -13,8 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from transduce.pipeline import diversification, making, preparing, writing
-from transduce.pipeline import run as pipeline
+from transduce.pipeline import averaging, model_writer, preparing
+from transduce.pipeline.teaching import TeachersCorpus
+from transduce.pipeline.training_stage import TrainingStage
+from transduce.pipeline.translating import TranslationStage
 from transduce.pipeline.validation import Validator
 from transduce.training.checkpoint import Checkpoints
 
@@ -26,14 +28,14 @@ PHASES_OF = {
 _ALL = tuple(dict.fromkeys([*PHASES, *(phase for phases in PHASES_OF.values() for phase in phases)]))
 _PLACES: tuple[tuple[Any, str, str], ...] = (
     (preparing, "prepare", "preparing"),
-    (pipeline, "average_last", "averaging"),
-    (making, "save_model", "writing the model"),
-    (pipeline.Run, "train", "training"),
+    (averaging.AveragingStage, "run", "averaging"),
+    (model_writer, "save_model", "writing the model"),
+    (TrainingStage, "run", "training"),
     (Validator, "__call__", "validating"),
     (Checkpoints, "save", "saving"),
     (Checkpoints, "prune", "pruning"),
-    (writing.Writing, "outputs", "translating"),
-    (diversification.Diversification, "_build", "collecting translations"),
+    (TranslationStage, "run", "translating"),
+    (TeachersCorpus, "run", "collecting translations"),
 )
 
 

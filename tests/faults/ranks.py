@@ -119,9 +119,10 @@ def validations(folder: Path) -> dict[str, Any]:
             validation._SENTENCES_AT_ONCE = 5
             choice = small_run.chosen(corpus, place / "run", settings={"data.held_out_valid": 23})
             with opened_run(choice, place / "run", progress=Silent()) as run:
-                assert run.validator is not None
-                run.validator.tokens_at_once = 100
-                result = run.validator()
+                validator = run.training.opened().validator()
+                assert validator is not None
+                validator.tokens_at_once = 100
+                result = validator()
             digest = hashlib.sha256(repr(result).encode()).hexdigest()
             numbers = [result.loss.hex(), result.accuracy, result.bleu, digest]
             (place / f"found-{rank}.json").write_text(json.dumps(numbers), encoding="utf-8")

@@ -60,12 +60,12 @@ def overrides(settings: Settings | None = None) -> list[str]:
     return [f"{key}={value}" for key, value in {**SETTINGS, **(settings or {})}.items()]
 
 
-def command(corpus: Path, output: Path) -> list[str]:
-    """Return the command line of the run."""
+def command(corpus: Path, output: Path, *, settings: Settings | None = None) -> list[str]:
+    """Return the command line of the run, some of its settings changed."""
     return [
         *(sys.executable, "-m", "transduce", "train", "--preset", "tiny", "--threads", "1"),
         *("--train", str(corpus), "--output", str(output)),
-        *(f"--set={setting}" for setting in overrides()),
+        *(f"--set={setting}" for setting in overrides(settings)),
     ]
 
 

@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reas
 COUNTS = {
     "forked": 20,
     "teachers": 6,
-    "command-line": 3,
+    "command-line": 2,
+    "stages": 3,
     "damaged-checkpoints": 4,
     "models": 1_500,
     "corpora": 200,

@@ -89,7 +89,7 @@ def test_a_run_goes_on_is_refused_and_begins_anew(run: Run, tmp_path: Path) -> N
     ends = [tmp_path / f"runs/{name}/checkpoints/step-00000009/model.safetensors" for name in "bc"]
     assert ends[0].read_bytes() == ends[1].read_bytes()
     shutil.rmtree(tmp_path / "runs/b/checkpoints")
-    assert "runs/a" in run("train", "--output", "runs/b", exit_code=2).stderr
+    assert "runs/a" in run("train", "--output", "runs/b", "--set=training.steps=11", exit_code=2).stderr
     shutil.move(tmp_path / "runs/elsewhere", tmp_path / "runs/a")
     sizes = [json.loads((tmp_path / f"runs/{r}/model/config.json").read_text(encoding="utf-8")) for r in "ab"]
     assert sizes[0]["architecture"] == sizes[1]["architecture"]

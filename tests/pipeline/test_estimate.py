@@ -8,22 +8,26 @@ from tests.faults import small_run
 from transduce.data.batch import Batch
 from transduce.pipeline import estimate
 from transduce.pipeline.estimate import announcement
-from transduce.pipeline.run import Run, opened_run
+from transduce.pipeline.run import opened_run
 from transduce.progress import Silent
 from transduce.training.loss import Loss
+from transduce.training.step import Stepper
 
 
 class Clock:
-    """Tells the time as steps make it pass, the first of them many times as long as any other."""
+    """Tells the time as steps make it pass, the first of each stepper many times as long as any other."""
 
-    def __init__(self, run: Run) -> None:
-        self.now, self.steps, self._accumulate = 0.0, 0, run.trainer.stepper.accumulate
-        run.trainer.stepper.accumulate = self.accumulate  # type: ignore[method-assign]
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, accumulate = 0.0, Stepper.accumulate
+        warm: list[Stepper] = []
 
-    def accumulate(self, batch: Batch) -> Loss:
-        self.steps += 1
-        self.now += 30.0 if self.steps == 1 else 0.5
-        return self._accumulate(batch)
+        def timed(stepper: Stepper, batch: Batch) -> Loss:
+            self.now += 0.5 if stepper in warm else 30.0
+            warm.append(stepper)
+            return accumulate(stepper, batch)
+
+        monkeypatch.setattr(Stepper, "accumulate", timed)
+        monkeypatch.setattr(estimate, "time", self)
 
     def monotonic(self) -> float:
         return self.now
@@ -36,8 +40,6 @@ def test_the_first_step_which_loads_the_kernels_is_not_taken_for_a_usual_one(
     corpus, output = small_run.write_text(tmp_path / "corpus"), tmp_path / "run"
     settings = {"training.micro_batch_tokens": 160, "training.steps": 7_200}
     with opened_run(small_run.chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
-        clock = Clock(run)
-        monkeypatch.setattr(estimate, "time", clock)
-        assert estimate.seconds_per_step(run) == 0.5
-        clock.steps = 0
+        Clock(monkeypatch)
+        assert estimate.seconds_per_step(run.training.opened().trainer()) == 0.5
         assert any(line.startswith("about 60 min here at most") for line in announcement(run))

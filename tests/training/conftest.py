@@ -14,7 +14,7 @@ from transduce.model.transformer import Transformer
 from transduce.training.batches import TrainingBatches
 from transduce.training.config import TrainingConfig
 from transduce.training.randomness import seed_weights
-from transduce.training.trainer import Surroundings, Trainer
+from transduce.training.trainer import Trainer, TrainerContext
 
 VOCABULARY = 17
 EOS = 3
@@ -74,9 +74,9 @@ def make_trainer(tmp_path: Path, store: TokenStore) -> Callable[..., Trainer]:
             "folder": tmp_path / "run",
             "compute": Compute(device="cpu", threads=1, precision="float32"),
         }
-        surroundings = Surroundings(**(defaults | around))  # type: ignore[arg-type]
+        context = TrainerContext(**(defaults | around))  # type: ignore[arg-type]
         batches = TrainingBatches(store, config)
-        return Trainer(model or tiny_model(), batches, config, surroundings=surroundings)
+        return Trainer(model or tiny_model(), batches, config, context=context)
 
     return make
 

@@ -28,7 +28,7 @@ from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World, join_world
 from transduce.training.interruption import StopRequest, stopping_on_signals
 from transduce.training.randomness import seed_weights
-from transduce.training.trainer import Outcome, Surroundings, Trainer
+from transduce.training.trainer import Outcome, Trainer, TrainerContext
 from transduce.training.validation import measure_loss
 
 EOS = OWN_SPECIAL_TOKENS.end
@@ -99,7 +99,7 @@ def train(
     )
     model = model.to(dtype)
     arithmetic = Arithmetic(torch.device("cpu"), "float32")
-    surroundings = Surroundings(
+    context = TrainerContext(
         folder=folder / "run",
         compute=Compute(device="cpu", threads=1, precision="float32"),
         validate=lambda: measure_loss(model, store, tokens_at_once=1000, arithmetic=arithmetic, world=world),
@@ -110,7 +110,7 @@ def train(
         model,
         TrainingBatches(store, config, tokenizers=TokenizerPair.shared(tokenizer)),
         config,
-        surroundings=surroundings,
+        context=context,
     ).run()
 
 

@@ -1,14 +1,12 @@
 """`transduce train`: parallel text in, a model directory out, and nothing lost in between."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from transduce.pipeline.planning import Choice, Request
-    from transduce.pipeline.run import Finished
-    from transduce.progress import Progress
+    from transduce.pipeline.planning import Request
 
 CORPUS = (
     "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx or .xlf; each may be .gz, .xz, .zst or .bz2."
@@ -53,80 +51,43 @@ def train(
     """Learn to translate from parallel text. Only --train and --output are needed; run it again to go on."""
     from transduce.cli.terminal import terminal_progress
     from transduce.errors import ConfigError
-    from transduce.pipeline.planning import Request
+    from transduce.pipeline.command import announce, request_of
+    from transduce.pipeline.command import train as train_run
+    from transduce.training.interruption import StopRequest, stopping_on_signals
+    from transduce.training.trainer import Ending
 
-    sections = _sections(
-        train=train_text,
-        valid=valid_text,
-        test=test_text,
-        source_language=source_language,
-        target_language=target_language,
-        threads=threads,
-        start_from=start_from,
+    request = request_of(
+        experiment=experiment,
+        preset=preset,
+        overrides=overrides or (),
+        corpora={"train": train_text, "valid": valid_text, "test": test_text},
+        data={"source_language": source_language, "target_language": target_language},
+        training={"threads": threads, "start_from": start_from},
     )
-    request = Request(file=experiment, preset=preset, overrides=tuple(overrides or ()), sections=sections)
     if write_experiment is not None:
         _write_experiment(request, write_experiment)
         return
     if output is None and experiment is not None:
         output = Path("runs") / experiment.stem
     if output is None:
-        raise ConfigError("Say where the run shall live: --output runs/NAME.")
+        raise ConfigError("Say where the run is to be: --output runs/NAME.")
+    stop = StopRequest()
     with terminal_progress() as progress:
-        code = _run(request, output, progress, dry_run=dry_run)
-    if code:
-        raise typer.Exit(code)
-
-
-def _run(request: "Request", output: Path, progress: "Progress", *, dry_run: bool) -> int:
-    """Train and return the exit code: 130 or 143 when a signal stopped it."""
-    from transduce.pipeline.estimate import announcement
-    from transduce.pipeline.planning import choose_experiment
-    from transduce.pipeline.run import opened_run
-    from transduce.training.interruption import stopping_on_signals
-
-    choice = choose_experiment(request, output, progress=progress)
-    try:
-        with opened_run(choice, output, progress=progress) as run:
-            progress = run.progress
-            if not choice.goes_on or dry_run:
-                for line in announcement(run):
-                    progress.note(line)
-            if dry_run:
-                return 0
-            with stopping_on_signals() as stop:
-                finished = run.train(stop_requested=lambda: bool(stop))
-            if stop.signal is not None and not finished.averaged:
-                progress.note(f"stopped at step {finished.outcome.progress.step:,} and saved. {_how_to_go_on(output)}")
-                return 128 + stop.signal
-    except KeyboardInterrupt:
-        progress.note(f"stopped at once; everything saved before is whole. {_how_to_go_on(output)}")
-        return 130
-    _tell(choice, finished, output, progress)
-    return 0
-
-
-def _tell(choice: "Choice", finished: "Finished", output: Path, progress: "Progress") -> None:
-    outcome = finished.outcome
-    progress.note(f"training ended at step {outcome.progress.step:,}: {outcome.ending.value}")
-    steps = ", ".join(f"{step:,}" for step in finished.averaged)
-    what = f"the average of steps {steps}" if len(finished.averaged) > 1 else f"step {steps}"
-    if finished.validation is not None:
-        bleu = f", BLEU {finished.validation.bleu:.1f} (greedy)" if finished.validation.bleu is not None else ""
-        what += f", validation perplexity {finished.validation.perplexity:.2f}{bleu}"
-    progress.note(f"model: {finished.model} ({what})")
-    progress.note(f"report: {finished.report}")
-    progress.note(f'next: transduce translate {output} --text "…"')
-
-
-def _how_to_go_on(output: Path) -> str:
-    return f"Go on with: transduce train --output {output}"
-
-
-def _sections(*, threads: int | None, start_from: str | None, **data: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
-    sections = {"data": data, "training": {"threads": threads, "start_from": start_from}}
-    given = {name: {key: value for key, value in keys.items() if value} for name, keys in sections.items()}
-    return {name: keys for name, keys in given.items() if keys}
+        if dry_run:
+            announce(request, output, progress=progress)
+            return
+        try:
+            result = train_run(
+                request,
+                output,
+                progress=progress,
+                stop_requested=lambda: bool(stop),
+                while_training=stopping_on_signals(stop),
+            )
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+    if result.ending is Ending.STOPPED and stop.signal is not None:
+        raise typer.Exit(128 + stop.signal)
 
 
 def _write_experiment(request: "Request", path: Path) -> None:

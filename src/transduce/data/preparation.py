@@ -92,6 +92,28 @@ def prepare(
     return prepared
 
 
+def is_prepared(
+    config: DataConfig, folder: Path, *, vocabulary_size: int, source_vocabulary_size: int | None = None
+) -> bool:
+    """Return whether `folder` holds the token stores of this corpus, whole and made of the text as it is now."""
+    record = PreparedRecord.open(folder)
+    if record is None or unchanged(record.corpora) is None:
+        return False
+    settings = settings_of(
+        config,
+        vocabulary_size=vocabulary_size,
+        source_vocabulary_size=source_vocabulary_size,
+        before=record.settings,
+    )
+    if record.settings != settings:
+        return False
+    try:
+        _open(folder, record, config)
+    except (DataError, ModelError, OSError):
+        return False
+    return True
+
+
 def _reuse(
     folder: Path, record: PreparedRecord, settings: dict[str, Any], config: DataConfig, *, progress: Progress
 ) -> Prepared | None:

@@ -137,14 +137,15 @@ def _train(
         if not choice.goes_on:
             for line in announcement(run):
                 progress.note(line)
-        finished = run.train(stop_requested=stop_requested)
-    shown.was_stopped = finished.outcome.ending is Ending.STOPPED
+        result = run.train(stop_requested=stop_requested)
+    shown.was_stopped = result.ending is Ending.STOPPED
 
 
 def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> Choice:
     """Prepare the corpus, measure a training step, and return the experiment with the steps that fit the time."""
     with opened_run(choice, folder, progress=progress) as run:
-        seconds = seconds_per_step(run, during=max(1.0, size.training_seconds / 30.0))
+        trainer = run.training.opened().trainer()
+        seconds = seconds_per_step(trainer, during=max(1.0, size.training_seconds / 30.0))
     steps = size.steps(seconds)
     if steps * seconds > 1.5 * size.training_seconds:
         progress.note(

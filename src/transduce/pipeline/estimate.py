@@ -1,4 +1,4 @@
-"""What a run will take on this machine, told before its first step: hours, disk, and what Ctrl-C leaves."""
+"""What a run will take on this machine, announced before its first step: hours, disk, and what Ctrl-C leaves."""
 
 import math
 import statistics
@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 
 from transduce.architectures import parameter_count
-from transduce.pipeline.diversification import DIRECTIONS, DIVERSIFIED, TEACHERS
 from transduce.pipeline.run import Run
+from transduce.pipeline.teaching import DIRECTIONS, DIVERSIFIED, TEACHERS
 from transduce.training.config import seconds
+from transduce.training.trainer import Trainer
 
 # How many epochs training without a budget usually lasts before validation stops improving.
 _USUAL_EPOCHS = (15, 40)
@@ -18,8 +19,9 @@ def announcement(run: Run) -> Iterator[str]:
     """Yield what a user should know before training begins, line by line."""
     experiment, choice = run.experiment, run.choice
     training, model = experiment.training, experiment.model
-    steps = run.batches.steps(0)
-    padding = run.batches.plan.padding(steps).share
+    trainer = run.training.on_prepared_text().opened().trainer()
+    steps = trainer.batches.steps(0)
+    padding = trainer.batches.plan.padding(steps).share
     name = f"preset {choice.preset}" if choice.preset else "settings"
     yield f"{name}, because {choice.reason}" if choice.preset and choice.reason != "you named it" else name
     yield (f"{parameter_count(model):,} parameters: {model.in_words}, {model.vocabulary_size:,} pieces")
@@ -33,7 +35,7 @@ def announcement(run: Run) -> Iterator[str]:
             f"two teachers come first, {training.teacher_steps:,} steps each, in {run.folder / TEACHERS}; with what "
             f"they write there are about {DIVERSIFIED * len(run.prepared.train):,} pairs to train on"
         )
-    yield _duration_line(run, len(steps))
+    yield _duration_line(trainer, len(steps))
     yield f"about {disk_bytes(run) / 1e9:.2g} GB of disk for checkpoints in {run.folder}"
     yield (
         "Ctrl-C finishes the step and saves; the same command goes on. model/ holds the best so far from the first "
@@ -48,29 +50,29 @@ def disk_bytes(run: Run) -> int:
     return networks * (training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
 
 
-def seconds_per_step(run: Run, *, during: float = 2.0) -> float:
+def seconds_per_step(trainer: Trainer, *, during: float = 2.0) -> float:
     """Measure steps forward and backward for so many seconds; the later half counts.
 
     The very first loads what computes and is left out, and the next are slower than those to come: a product of a
     new size takes preparing, and there are some hundreds of sizes.
     """
-    steps, stepper, durations = run.batches.steps(0), run.trainer.stepper, list[float]()
+    steps, stepper, durations = trainer.batches.steps(0), trainer.stepper, list[float]()
     while len(durations) < 2 or (sum(durations[1:]) < during and len(durations) <= len(steps)):
         started = time.monotonic()
         step = steps[len(durations) % len(steps)]
-        for batch in run.batches.deal(step, epoch=0, rank=run.world.rank, ranks=run.world.size):
+        for batch in trainer.batches.deal(step, epoch=0, rank=trainer.world.rank, ranks=trainer.world.size):
             stepper.accumulate(batch)
         durations.append(time.monotonic() - started)
     stepper.parameters.zero_gradients()
     return statistics.median(durations[1 + len(durations[1:]) // 2 :])
 
 
-def _duration_line(run: Run, steps_in_epoch: int) -> str:
-    training = run.experiment.training
-    per_step = seconds_per_step(run)
+def _duration_line(trainer: Trainer, steps_in_epoch: int) -> str:
+    training, compute = trainer.config, trainer.context.compute
+    per_step = seconds_per_step(trainer)
     epoch = per_step * steps_in_epoch * (1 if training.teacher_steps is None else DIVERSIFIED)
     beside = per_step * len(DIRECTIONS) * (training.teacher_steps or 0)
-    here = f"{run.compute.threads} threads, {run.compute.precision}"
+    here = f"{compute.threads} threads, {compute.precision}"
     bounds = [per_step * bound for bound in (training.step_budget,) if bound is not None]
     bounds += [epoch * training.epochs] if training.epochs else []
     bounds += [seconds(training.time)] if training.time else []

@@ -1,4 +1,4 @@
-"""Before anything is computed: which experiment a run is, whether a started one may go on, and what it will take.
+"""Before anything is computed: which experiment a run is, and whether a started one may go on.
 
 A run remembers its experiment in `experiment.toml`. Starting it again without naming anything takes that; naming
 something else is allowed where it cannot alter the weights' path (budgets, intervals, logging, patience, search, other
@@ -33,7 +33,7 @@ from transduce.progress import Progress
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
 
-EXPERIMENT, PREPARED = "experiment.toml", "data"
+EXPERIMENT, PREPARED, LOCK = "experiment.toml", "data", "run.lock"
 
 _ALTERS_NOTHING = frozenset({"expected_pairs"})  # decides whether to begin, not with what
 

@@ -1,38 +1,70 @@
-"""The corpus of a run, prepared once where ranks share a disk and on every machine where they do not."""
+"""The stage that prepares a corpus: once where ranks share a disk, and on every machine where they do not."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from transduce.architectures import own_source_vocabulary
-from transduce.data.preparation import Prepared, prepare
+from transduce.data.preparation import Prepared, is_prepared, prepare
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig
 from transduce.files import make_folder
 from transduce.pipeline.planning import PREPARED
-from transduce.progress import Progress
-from transduce.training.distributed import World
+from transduce.pipeline.stages import RunStage, StageContext, StopRequested
 
 
-def prepared_on_every_rank(experiment: ExperimentConfig, folder: Path, *, world: World, progress: Progress) -> Prepared:
-    """Return the prepared corpus of the run in `folder`; DataError if ranks differ in it, or nothing is left."""
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """Reads, cleans and encodes the text of an experiment (`data/preparation.py`)."""
 
-    def work() -> Prepared:
-        make_folder(folder)
+    experiment: ExperimentConfig
+    folder: Path
+    context: StageContext
+    name: str = "preparing the corpus"
+    needs: Sequence[RunStage] = ()
+
+    @property
+    def leaves(self) -> Path:
+        """The tokenizer and the token stores."""
+        return self.folder / PREPARED
+
+    def is_done(self) -> bool:
+        """Return whether the token stores are there, made of the text as it is now."""
+        model = self.experiment.model
+        return is_prepared(
+            self.experiment.data,
+            self.leaves,
+            vocabulary_size=model.vocabulary_size,
+            source_vocabulary_size=own_source_vocabulary(model),
+        )
+
+    def run(self, *, stop_requested: StopRequested) -> bool:
+        """Prepare the corpus; a kill loses little, so nothing asks it to stop."""
+        self.prepared()
+        return True
+
+    def prepared(self) -> Prepared:
+        """Return the corpus, prepared unless it is; DataError if the ranks' differ, or if no pair is left."""
+        world = self.context.world
+        prepared = world.in_turns(self._prepare, doing="preparing the corpus")
+        if not len(prepared.train):
+            raise DataError("Nothing is left to train on after cleaning and holding out. Look at data/dropped.tsv.")
+        own = prepared.report.model_dump_json(include={"splits", "vocabulary_size", "tokenizer_sha256"})
+        differing = [str(rank) for rank, found in enumerate(world.gather_texts(own)) if found != own]
+        if differing:
+            raise DataError(
+                f"Rank {world.rank} prepared another corpus in {self.leaves} than ranks {', '.join(differing)}. Give "
+                "every machine the same text, or let them share one disk."
+            )
+        return prepared
+
+    def _prepare(self) -> Prepared:
+        make_folder(self.folder)
+        model = self.experiment.model
         return prepare(
-            experiment.data,
-            folder / PREPARED,
-            vocabulary_size=experiment.model.vocabulary_size,
-            source_vocabulary_size=own_source_vocabulary(experiment.model),
-            progress=progress,
+            self.experiment.data,
+            self.leaves,
+            vocabulary_size=model.vocabulary_size,
+            source_vocabulary_size=own_source_vocabulary(model),
+            progress=self.context.progress,
         )
-
-    prepared = world.in_turns(work, doing="preparing the corpus")
-    if not len(prepared.train):
-        raise DataError("Nothing is left to train on after cleaning and holding out. Look at data/dropped.tsv.")
-    own = prepared.report.model_dump_json(include={"splits", "vocabulary_size", "tokenizer_sha256"})
-    differing = [str(rank) for rank, found in enumerate(world.gather_texts(own)) if found != own]
-    if differing:
-        raise DataError(
-            f"Rank {world.rank} prepared another corpus in {folder / PREPARED} than ranks {', '.join(differing)}. Give "
-            "every machine the same text, or let them share one disk."
-        )
-    return prepared

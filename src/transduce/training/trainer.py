@@ -41,6 +41,40 @@ class Ending(Enum):
     STOPPED = "it was asked to stop"
 
 
+def require_an_end(config: TrainingConfig, *, validates: bool) -> None:
+    """Refuse a training that neither a budget nor validation would end."""
+    if not validates and not config.has_budget:
+        raise ConfigError(
+            "Nothing would end this training: give training.steps, training.epochs or training.time, or "
+            "validation data, so that it ends when validation stops improving."
+        )
+
+
+def ending_at(config: TrainingConfig, state: Progressed) -> Ending | None:
+    """Return why training ends in this state, or None if it goes on."""
+    return _ending(config, state, is_overtime=_is_time_up(config, state.seconds))
+
+
+def _ending(
+    config: TrainingConfig, state: Progressed, *, is_stopped: bool = False, is_overtime: bool = False
+) -> Ending | None:
+    """Return the same where the ranks have agreed on a stop and on the time; no clock is read here."""
+    patience = config.allowed_patience
+    if config.step_budget is not None and state.step >= config.step_budget:
+        return Ending.STEPS
+    if config.epochs is not None and state.epoch >= config.epochs:
+        return Ending.EPOCHS
+    if is_overtime:
+        return Ending.TIME
+    if patience is not None and state.validations_without_better >= patience:
+        return Ending.PATIENCE
+    return Ending.STOPPED if is_stopped else None
+
+
+def _is_time_up(config: TrainingConfig, elapsed: float) -> bool:
+    return config.time is not None and elapsed >= seconds(config.time)
+
+
 @dataclass(frozen=True)
 class Validated:
     """A validation, where the run stood, and the checkpoint of that moment if one was saved."""
@@ -60,8 +94,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a trainer is given beside the model and its data: where to write, whom to ask, whom to tell."""
+class TrainerContext:
+    """What a trainer is given besides the model and its data: folder, identity, callbacks, ranks, progress."""
 
     folder: Path
     compute: Compute
@@ -80,36 +114,32 @@ class Trainer:
     """Trains a model in a run directory, from where the run stands to its budget."""
 
     def __init__(
-        self, model: Network, batches: TrainingBatches, config: TrainingConfig, *, surroundings: Surroundings
+        self, model: Network, batches: TrainingBatches, config: TrainingConfig, *, context: TrainerContext
     ) -> None:
-        if surroundings.validate is None and not config.has_budget:
-            raise ConfigError(
-                "Nothing would end this training: give training.steps, training.epochs or training.time, or "
-                "validation data, so that it ends when validation stops improving."
-            )
-        self.batches, self.config, self.around = batches, config, surroundings
-        self.world = surroundings.world
-        arithmetic = Arithmetic(next(model.parameters()).device, surroundings.compute.precision)
+        require_an_end(config, validates=context.validate is not None)
+        self.batches, self.config, self.context = batches, config, context
+        self.world = context.world
+        arithmetic = Arithmetic(next(model.parameters()).device, context.compute.precision)
         self.stepper = Stepper(model, config, arithmetic=arithmetic, world=self.world)
-        self.progress = surroundings.progress if self.world.is_main else Silent()
-        self.resumption = Resumption(self.stepper, surroundings.folder, self.progress)
-        self.machine = Machine.of(surroundings.compute, ranks=self.world.size)
+        self.progress = context.progress if self.world.is_main else Silent()
+        self.resumption = Resumption(self.stepper, context.folder, self.progress)
+        self.machine = Machine.of(context.compute, ranks=self.world.size)
         self.identity: dict[str, JsonValue] = {
             **{f"training.{key}": value for key, value in config.trajectory().items()},
             "training.precision": self.machine.precision,
-            **surroundings.identity,
+            **context.identity,
         }
 
     def run(self) -> Outcome:
         """Go on from the newest checkpoint, or begin, and train until a budget, patience or a stop ends it."""
         state = self.resumption.resume(self.machine, identity=self.identity, keep=self.config.keep_checkpoints)
-        ending = self.ending(state, is_overtime=self.is_time_up(state.seconds))
+        ending = ending_at(self.config, state)
         if ending is not None:
             return Outcome(ending=ending, progress=state)
         self.resumption.require_space(keep=self.config.keep_checkpoints)
         probe(self.stepper, self.batches.largest(epoch=state.epoch, ranks=self.world.size))
         with (
-            Reports(self.around.folder, self.config, resumed_step=state.step, is_main=self.world.is_main) as reports,
+            Reports(self.context.folder, self.config, resumed_step=state.step, is_main=self.world.is_main) as reports,
             self.progress.stage("training", total=self.config.step_budget, unit="steps") as stage,
         ):
             stage.advance(state.step)
@@ -119,15 +149,15 @@ class Trainer:
         """Take steps until something ends training; then save, and say what ended it."""
         started, earlier_seconds = time.monotonic(), state.seconds
         saved_step, saved_at = state.step, started
-        is_stopped, is_overtime = self.world.any(self.around.stop_requested()), False
-        while (ending := self.ending(state, is_stopped=is_stopped, is_overtime=is_overtime)) is None:
+        is_stopped, is_overtime = self.world.any(self.context.stop_requested()), False
+        while (ending := _ending(self.config, state, is_stopped=is_stopped, is_overtime=is_overtime)) is None:
             report, state = self.step(state, started=started, earlier_seconds=earlier_seconds)
             is_stopped, is_overtime = report.counts.stops > 0, report.counts.overtimes > 0
             reports.add(state, report, stage)
 
             validation, is_best = None, False
-            if self.around.validate is not None and state.step % self.config.validate_every == 0:
-                validation = self.around.validate()
+            if self.context.validate is not None and state.step % self.config.validate_every == 0:
+                validation = self.context.validate()
                 state = state.after_validation(measure=self.config.best_by, value=self.value_of(validation))
                 is_best = state.best is not None and state.best.step == state.step
                 reports.add_validation(state, validation)
@@ -139,24 +169,11 @@ class Trainer:
 
             if validation is not None:
                 self.tell(Validated(validation, state, is_best=is_best, checkpoint=checkpoint))
-                is_stopped = self.world.any(is_stopped or self.around.stop_requested())
+                is_stopped = self.world.any(is_stopped or self.context.stop_requested())
         if state.step > saved_step:
             self.save(state, is_regular=False)
         self.world.wait_for_all()  # so that every rank may read the newest checkpoint
         return Outcome(ending=ending, progress=state)
-
-    def ending(self, state: Progressed, *, is_stopped: bool = False, is_overtime: bool = False) -> Ending | None:
-        """Return why training ends here, or None if it goes on; the ranks must agree, so no clock is read here."""
-        config, patience = self.config, self.config.allowed_patience
-        if config.step_budget is not None and state.step >= config.step_budget:
-            return Ending.STEPS
-        if config.epochs is not None and state.epoch >= config.epochs:
-            return Ending.EPOCHS
-        if is_overtime:
-            return Ending.TIME
-        if patience is not None and state.validations_without_better >= patience:
-            return Ending.PATIENCE
-        return Ending.STOPPED if is_stopped else None
 
     def step(self, state: Progressed, *, started: float, earlier_seconds: float) -> tuple[StepReport, Progressed]:
         """Take the next step of the plan; return what it was and where the run stands after it."""
@@ -165,18 +182,14 @@ class Trainer:
             return earlier_seconds + time.monotonic() - started
 
         def votes() -> StepCounts:
-            overtime = self.world.is_main and self.is_time_up(elapsed())
-            return StepCounts(stops=self.around.stop_requested(), overtimes=overtime)
+            overtime = self.world.is_main and _is_time_up(self.config, elapsed())
+            return StepCounts(stops=self.context.stop_requested(), overtimes=overtime)
 
         planned, ranks = self.batches.steps(state.epoch), self.world.size
         shares = self.batches.deal(planned[state.position], epoch=state.epoch, rank=self.world.rank, ranks=ranks)
         report = self.stepper.take(state.step + 1, shares, votes=votes)
         state = state.after_step(tokens=int(report.counts.tokens), steps_in_epoch=len(planned))
         return report, state.model_copy(update={"seconds": elapsed()})
-
-    def is_time_up(self, elapsed: float) -> bool:
-        """Return whether a budget of time is spent."""
-        return self.config.time is not None and elapsed >= seconds(self.config.time)
 
     def is_checkpoint_due(self, step: int, *, saved_at: float) -> bool:
         """Return whether the interval asks for a checkpoint now."""
@@ -201,5 +214,5 @@ class Trainer:
 
     def tell(self, validated: Validated) -> None:
         """Let the caller use a validation on rank 0."""
-        if self.world.is_main and self.around.after_validation is not None:
-            self.around.after_validation(validated)
+        if self.world.is_main and self.context.after_validation is not None:
+            self.context.after_validation(validated)

@@ -1,4 +1,4 @@
-"""From weights to a model directory: what a run knows of a model goes with it, into its description and its card."""
+"""Model directories of a run: the weights, with a description and a card that say where they come from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,35 +20,37 @@ from transduce.training.validation import Validation
 
 
 @dataclass(frozen=True)
-class Made:
-    """A model that a run has made: the steps averaged into it, its weights, and how good it is."""
+class TrainedModel:
+    """A model that training has made: the steps averaged into it, its weights, and its validation."""
 
     steps: tuple[int, ...]
     weights: Mapping[str, Tensor]
-    """On rank 0; the others have none."""
+    """Empty on all ranks but 0."""
     validation: Validation | None
 
 
 @dataclass(frozen=True)
-class Maker:
-    """Writes the models of one run."""
+class ModelWriter:
+    """Writes the models of one training."""
 
     experiment: ExperimentConfig
     prepared: Prepared
     compute: Compute
+    figures: Mapping[str, Any]
+    """What the card says about the corpus."""
     progress: Progress
 
-    def write(self, made: Made, progress: Progressed, folder: Path, *, figures: Mapping[str, Any]) -> None:
-        """Write a model directory; `figures` are what its card says of the corpus."""
+    def write(self, model: TrainedModel, progress: Progressed, folder: Path) -> None:
+        """Write a model directory."""
         data = self.experiment.data
         progressed = {"step": progress.step, "epoch": progress.epoch, "tokens": progress.tokens}
-        measures = made.validation.measures() if made.validation else {}
+        measures = model.validation.measures() if model.validation else {}
         scores = {key: float(str(value)) for key, value in measures.items()}
         provenance = Provenance(
             experiment=self.experiment,
             compute=self.compute,
-            data=figures,
-            steps=made.steps,
+            data=self.figures,
+            steps=model.steps,
             progress={**progressed, "seconds": progress.seconds},
             scores=scores,
         )
@@ -57,12 +59,12 @@ class Maker:
             languages=Languages(source=data.source_language, target=data.target_language),
             longest_sentence=int(max(self.prepared.train.source_lengths.max(), 1)),
             decoding=self.experiment.decoding.model_dump(mode="json", exclude_defaults=True),
-            training={**progressed, "averaged": list(made.steps), "validation": scores},
+            training={**progressed, "averaged": list(model.steps), "validation": scores},
         )
         save_model(
             folder,
             description,
-            made.weights,
+            model.weights,
             tokenizers=self.prepared.tokenizers,
             card=write_card(provenance),
             training_hashes=self.prepared.training_hashes(),
@@ -71,7 +73,7 @@ class Maker:
 
     @cached_property
     def _shortlist(self) -> Shortlist | None:
-        """What the corpus tells of which tokens become which, learned when the first model is written."""
+        """Which target tokens each source token becomes; learned from the corpus when the first model is written."""
         size = self.experiment.training.shortlist
         if not size:
             return None

@@ -1,6 +1,6 @@
-"""Teachers: what they are, what they write, and that a run with them can be stopped anywhere.
+"""Teachers: their experiments, their translations, the corpus of both, and runs with them that are stopped anywhere.
 
-Kills are `tests/faults`'s; a teacher's training is a run's like any other and is tested as one.
+Kills are tested in `tests/faults`; a teacher's training is a stage like any other, tested in `test_run.py`.
 """
 
 import hashlib
@@ -17,14 +17,19 @@ from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, ModelError
 from transduce.experiment import ExperimentConfig, validate_experiment
 from transduce.model_directory import WEIGHTS, read_description
-from transduce.pipeline import diversification, estimate, writing
-from transduce.pipeline.diversification import DIRECTIONS, Direction, Diversification, teacher
+from transduce.pipeline import estimate, teaching, translating
 from transduce.pipeline.estimate import announcement, disk_bytes
 from transduce.pipeline.run import opened_run
-from transduce.pipeline.writing import Written
+from transduce.pipeline.stages import StageContext, walk
+from transduce.pipeline.teaching import DIRECTIONS, Direction, TeachersCorpus, teacher
+from transduce.pipeline.translating import Translations, TranslationStage
 from transduce.progress import Silent
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.placeholders import RESERVED
+from transduce.text.tokenizer_files import TOKENIZER
+from transduce.text.tokenizer_pair import TokenizerPair
+from transduce.training.batches import TrainingBatches
+from transduce.training.checkpoint import Checkpoints
 from transduce.training.distributed import World
 from transduce.training.trainer import Ending
 from transduce.translator.translator import Translator
@@ -38,7 +43,7 @@ SETTINGS: small_run.Settings = {"training.teacher_steps": 8, "data.source_langua
 def few_sentences_at_once() -> Iterator[None]:
     """Let the small corpus be translated in several parts."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writing, "_SENTENCES_AT_ONCE", 25)
+        patch.setattr(translating, "_SENTENCES_AT_ONCE", 25)
         yield
 
 
@@ -62,7 +67,7 @@ def test_every_pair_becomes_three(run: Path) -> None:
         Translator.load(run / "teachers" / direction, threads=1, precision="auto") for direction in DIRECTIONS
     )
     pairs = [given.text(number) for number in range(len(given))]
-    search = diversification._SEARCH
+    search = teaching._SEARCH
     there = forward.translate_all([source for source, _ in pairs], search)
     back = backward.translate_all([target for _, target in pairs], search)
     expected = [
@@ -83,11 +88,19 @@ def test_every_pair_becomes_three(run: Path) -> None:
 
 @pytest.mark.slow
 def test_the_run_learns_from_all_of_them(run: Path, corpus: Path) -> None:
-    with opened_run(small_run.chosen(corpus, run, settings=SETTINGS), run, progress=Silent()) as again:
-        assert len(again.batches.store) == len(again.prepared.train)
-        again.train(stop_requested=lambda: False)
-        assert len(again.batches.store) == len(TokenStore.open(run / "teachers/corpus"))
-        assert again.trainer.batches is again.batches
+    """The oracle is the number of tokens in the first steps over each of the two stores."""
+    settings = small_run.chosen(corpus, run, settings=SETTINGS).experiment.training
+    state = Checkpoints(run / "checkpoints").all()[-1].state()
+    tokenizers = TokenizerPair.read(run / "data" / TOKENIZER)
+
+    def tokens_seen(store: TokenStore) -> int:
+        batches = TrainingBatches(store, settings, tokenizers=tokenizers)
+        steps = batches.steps(0)[: state.progress.step]
+        return sum(batch.target_tokens for step in steps for batch in batches.deal(step, epoch=0, rank=0, ranks=1))
+
+    store = TokenStore.open(run / "teachers/corpus")
+    assert state.identity["data.written_by_teachers"] == store.notes["written"]
+    assert state.progress.tokens == tokens_seen(store) != tokens_seen(TokenStore.open(run / "data/train"))
 
 
 @pytest.mark.slow
@@ -96,7 +109,7 @@ def test_stopped_again_and_again_it_ends_the_same(run: Path, corpus: Path, tmp_p
     while ending is Ending.STOPPED:
         choice = small_run.chosen(corpus, output, settings=SETTINGS)
         with opened_run(choice, output, progress=Silent()) as one:
-            ending = one.train(stop_requested=small_run.stop_after(4 + 2 * stops)).outcome.ending
+            ending = one.train(stop_requested=small_run.stop_after(4 + 2 * stops)).ending
         stops += 1
         assert stops < 30
     assert stops > 3
@@ -104,10 +117,10 @@ def test_stopped_again_and_again_it_ends_the_same(run: Path, corpus: Path, tmp_p
 
 
 class Scene:
-    """A diversification whose teachers have written already what a test says, with weights of no meaning."""
+    """Teachers whose translations are already there, as a test says, with weights of no meaning."""
 
     def __init__(self, folder: Path, prepared: Prepared) -> None:
-        self.folder, self.prepared, self.size = folder, prepared, writing._SENTENCES_AT_ONCE
+        self.folder, self.prepared, self.size = folder, prepared, translating._SENTENCES_AT_ONCE
 
     def write(self, direction: Direction, texts: Sequence[str]) -> None:
         model = self.folder / direction / "model" / WEIGHTS
@@ -115,9 +128,9 @@ class Scene:
         model.write_bytes(b"weights")
         (self.folder / direction / "written").mkdir(exist_ok=True)
         for start in range(0, len(texts), self.size):
-            part = Written(
+            part = Translations(
                 model=hashlib.sha256(b"weights").hexdigest(),
-                search=diversification._SEARCH,
+                search=teaching._SEARCH,
                 seconds=1.0,
                 outputs=tuple((text,) if text else () for text in texts[start : start + self.size]),
             )
@@ -127,18 +140,24 @@ class Scene:
         return self.folder / direction / "written" / f"{start:010d}.json"
 
     def corpus(self, **training: int) -> list[tuple[str, str]]:
-        store = Diversification(
-            experiment(**training),
-            self.prepared,
-            self.folder,
-            teach=lambda direction, folder, prepared: folder / "model",  # which nothing can load
-            stop_requested=lambda: False,
-            threads=1,
-            world=World(),
-            progress=Silent(),
-        ).corpus()
-        assert store is not None
+        context = StageContext(World(), Silent())
+        translations = {direction: self.translation(direction, context) for direction in DIRECTIONS}
+        corpus = TeachersCorpus(experiment(**training), self.prepared, self.folder, translations, context)
+        assert walk([*translations.values(), corpus], context=context, stop_requested=lambda: False) is None
+        store = corpus.store()
         return [store.text(number) for number in range(len(store))]
+
+    def translation(self, direction: Direction, context: StageContext) -> TranslationStage:
+        return TranslationStage(
+            name=f"the {direction} teacher translates",
+            model=self.folder / direction / "model",  # which cannot be loaded
+            store=(self.prepared if direction == "forward" else self.prepared.reversed()).train,
+            search=teaching._SEARCH,
+            folder=self.folder / direction,
+            threads=1,
+            needs=(),
+            context=context,
+        )
 
 
 @pytest.fixture
@@ -169,7 +188,7 @@ def short(scene: Scene) -> None:
 
 def another_search(scene: Scene) -> None:
     file = scene.file("forward", 0)
-    part = Written.model_validate_json(file.read_bytes())
+    part = Translations.model_validate_json(file.read_bytes())
     other = part.model_copy(update={"search": part.search.model_copy(update={"beam": 6})})
     file.write_text(other.model_dump_json(), encoding="utf-8")
 
@@ -179,8 +198,8 @@ def another_model(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("fault", [damaged, short, another_search, another_model])
-def test_what_is_not_this_teachers_is_written_anew(scene: Scene, fault: Callable[[Scene], None]) -> None:
-    """Which is seen here by the model being asked for, and found to be none."""
+def test_other_translations_are_not_taken_for_this_teachers(scene: Scene, fault: Callable[[Scene], None]) -> None:
+    """They would be made again, and the model to make them with cannot be loaded."""
     fault(scene)
     with pytest.raises(ModelError):
         scene.corpus()
@@ -279,7 +298,7 @@ def test_what_teachers_cost_is_announced(corpus: Path, tmp_path: Path, monkeypat
     for settings in choices:
         output = tmp_path / str(len(settings))
         with opened_run(small_run.chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
-            monkeypatch.setattr(estimate, "seconds_per_step", lambda run: 600.0)
+            monkeypatch.setattr(estimate, "seconds_per_step", lambda trainer: 600.0)
             lines = list(announcement(run))
             disk.append(disk_bytes(run))
     assert small_run.SETTINGS["training.steps"] == 12

@@ -1,0 +1,116 @@
+"""What `transduce train` and `transduce.train` both do: choose an experiment, open the run, announce it, train."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from transduce.errors import ConfigError
+from transduce.experiment import merged
+from transduce.pipeline.estimate import announcement
+from transduce.pipeline.planning import Request, choose_experiment
+from transduce.pipeline.run import TrainingResult, opened_run
+from transduce.pipeline.stages import StopRequested
+from transduce.progress import Progress, Silent
+from transduce.training.trainer import Ending
+
+CorpusNames = str | Path | Sequence[str | Path]
+"""One corpus or several: a file of pairs, or two aligned files as "a.en,a.de"."""
+
+
+def request_of(
+    *,
+    experiment: Path | None = None,
+    preset: str | None = None,
+    overrides: Sequence[str] = (),
+    settings: Mapping[str, object] | None = None,
+    corpora: Mapping[str, CorpusNames | None] | None = None,
+    data: Mapping[str, object] | None = None,
+    training: Mapping[str, object] | None = None,
+) -> Request:
+    """Return a request; what is None or empty was not asked for.
+
+    `overrides` and `settings` name any key ("training.steps=100", {"training.steps": 100}); the others are keys of
+    their sections, and `corpora` those of the section `data` that name text.
+    """
+    named = {split: _names(given) for split, given in (corpora or {}).items()}
+    sections = {"data": {**named, **(data or {})}, "training": dict(training or {})}
+    asked = _sections_of(settings or {})
+    for section, keys in sections.items():
+        if given := {key: value for key, value in keys.items() if value is not None and value != []}:
+            asked = merged(asked, {section: given})
+    return Request(file=experiment, preset=preset, overrides=tuple(overrides), sections=asked)
+
+
+def train(
+    request: Request,
+    output: Path,
+    *,
+    progress: Progress | None = None,
+    stop_requested: StopRequested = lambda: False,
+    while_training: AbstractContextManager[object] | None = None,
+) -> TrainingResult:
+    """Train as requested in `output`, or go on with the run that it holds, to the finished model.
+
+    Without a progress nothing is reported, and how long a new run will take is not measured. `while_training` is
+    entered once the corpus is prepared, such as to handle signals.
+    """
+    reports = progress or Silent()
+    choice = choose_experiment(request, output, progress=reports)
+    try:
+        with opened_run(choice, output, progress=reports) as run:
+            reports = run.progress
+            if progress is not None and not choice.goes_on:
+                for line in announcement(run):
+                    reports.note(line)
+            with while_training or nullcontext():
+                result = run.train(stop_requested=stop_requested)
+    except KeyboardInterrupt:
+        reports.note(f"stopped at once; everything saved before is whole. {_how_to_go_on(output)}")
+        raise
+    for line in _result_lines(result, output):
+        reports.note(line)
+    return result
+
+
+def announce(request: Request, output: Path, *, progress: Progress) -> None:
+    """Prepare the corpus of the run that is requested, and report what training will take, without training."""
+    choice = choose_experiment(request, output, progress=progress)
+    with opened_run(choice, output, progress=progress) as run:
+        for line in announcement(run):
+            run.progress.note(line)
+
+
+def _result_lines(result: TrainingResult, output: Path) -> list[str]:
+    if result.ending is Ending.STOPPED:
+        return [f"stopped at step {result.step:,} and saved. {_how_to_go_on(output)}"]
+    steps = ", ".join(f"{step:,}" for step in result.averaged)
+    what = f"the average of steps {steps}" if len(result.averaged) > 1 else f"step {steps}"
+    if result.validation is not None:
+        bleu = f", BLEU {result.validation.bleu:.1f} (greedy)" if result.validation.bleu is not None else ""
+        what += f", validation perplexity {result.validation.perplexity:.2f}{bleu}"
+    return [
+        f"training ended at step {result.step:,}: {result.ending.value}",
+        f"model: {result.model} ({what})",
+        f"report: {result.report}",
+        f'next: transduce translate {output} --text "…"',
+    ]
+
+
+def _how_to_go_on(output: Path) -> str:
+    return f"Go on with: transduce train --output {output}"
+
+
+def _names(given: CorpusNames | None) -> list[str]:
+    corpora = [given] if isinstance(given, str | Path) else given or ()
+    return [str(corpus) for corpus in corpora]
+
+
+def _sections_of(settings: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+    sections: dict[str, dict[str, Any]] = {}
+    for name, value in settings.items():
+        section, dot, key = name.partition(".")
+        if not dot:
+            raise ConfigError(f"settings has {name!r}, which is not of the form section.key, such as training.steps.")
+        sections.setdefault(section, {})[key] = value
+    return sections

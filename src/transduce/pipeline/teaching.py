@@ -1,0 +1,222 @@
+"""Data diversification (Nguyen et al. 2020; not in the paper): more pairs from the same corpus, by two teachers.
+
+    RUN/teachers/forward, backward   a training in each direction: checkpoints, metrics, model
+    RUN/teachers/forward/written     the translations of each, a file for every thousand sentences
+    RUN/teachers/corpus              the token store to learn from
+
+A pair (x, y) becomes three: itself, x with the forward teacher's y, and the backward teacher's x with y. The teachers
+are networks like the one to be trained, from other seeds, with the same tokenizer. Every part is a stage (`stages.py`).
+Building the corpus holds the translations in memory, but not the corpus.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from transduce.architectures import own_source_vocabulary, stated, with_vocabularies
+from transduce.data.encoding import segmentable
+from transduce.data.portions import in_portions
+from transduce.data.preparation import Prepared
+from transduce.data.token_store import TokenStore, TokenStoreWriter, token_store_written
+from transduce.decoding.config import DecodingConfig
+from transduce.errors import DataError
+from transduce.experiment import ExperimentConfig
+from transduce.pipeline.averaging import AveragingStage
+from transduce.pipeline.corpus_figures import corpus_fingerprint
+from transduce.pipeline.preparing import Preparation
+from transduce.pipeline.stages import RunStage, StageContext, StopRequested
+from transduce.pipeline.training_stage import TrainingStage
+from transduce.pipeline.translating import TranslationStage
+from transduce.text.tokenizer_pair import TokenizerPair
+from transduce.training.config import TrainingConfig
+from transduce.training.randomness import mixed_seed
+
+Direction = Literal["forward", "backward"]
+DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")
+
+DIVERSIFIED = 1 + len(DIRECTIONS)
+"""How many pairs each one becomes, where both teachers wrote something to learn from."""
+
+TEACHERS = "teachers"
+_LARGEST_SEED = 2**31
+# A higher penalty than the paper's: a teacher's translations should not be shorter than people's.
+_SEARCH = DecodingConfig(beam=5, length_penalty=1.5)
+_CHECKPOINTS, _AVERAGED, _VALIDATIONS = 20, 4, 4
+
+
+def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentConfig:
+    """Return the experiment of a teacher: this one from another seed, with its own steps, intervals and average.
+
+    Intervals decide which checkpoints become its model, so they are not left to what may change between two starts.
+    """
+    training, data = experiment.training, experiment.data
+    steps = training.teacher_steps
+    assert steps is not None, "this experiment has no teachers"
+    changes = {
+        **dict.fromkeys(("teacher_steps", "steps", "epochs", "time", "decay_steps", "patience")),
+        "decay_steps" if training.schedule == "cosine" else "steps": steps,
+        "seed": mixed_seed(direction, training.seed) % _LARGEST_SEED,
+        "checkpoint_every": max(1, steps // _CHECKPOINTS),
+        "keep_checkpoints": _AVERAGED,
+        "average_last": _AVERAGED,
+        "validate_every": max(1, steps // _VALIDATIONS),
+        "best_by": "loss",
+        "shortlist": 0,
+    }
+    own = TrainingConfig.model_validate({**training.model_dump(), **changes})
+    model = experiment.model
+    if direction == "backward":
+        languages = {"source_language": data.target_language, "target_language": data.source_language}
+        data = data.model_copy(update=languages)
+        if (sources := own_source_vocabulary(model)) is not None:
+            model = with_vocabularies(model, target=sources, source=model.vocabulary_size)
+    decoding = experiment.decoding.model_copy(update={"shortlist": False})
+    return experiment.model_copy(update={"training": own, "data": data, "model": model, "decoding": decoding})
+
+
+def teaching_stages(
+    experiment: ExperimentConfig, prepared: Prepared, run: Path, *, threads: int, preparation: Preparation
+) -> tuple[list[RunStage], "TeachersCorpus"]:
+    """Return the stages that train the teachers and let them translate, and the one that builds their corpus."""
+    context = preparation.context
+    stages: list[RunStage] = []
+    translations: dict[Direction, TranslationStage] = {}
+    for direction in DIRECTIONS:
+        folder, corpus = run / TEACHERS / direction, prepared if direction == "forward" else prepared.reversed()
+        training = TrainingStage(
+            name=f"training the {direction} teacher",
+            experiment=teacher(experiment, direction),
+            folder=folder,
+            prepared=corpus,
+            needs=(preparation,),
+            context=context,
+        )
+        averaging = AveragingStage(training)
+        translations[direction] = TranslationStage(
+            name=f"the {direction} teacher translates",
+            model=averaging.leaves,
+            store=corpus.train,
+            search=_SEARCH,
+            folder=folder,
+            threads=threads,
+            needs=(averaging,),
+            context=context,
+        )
+        stages += [training, averaging, translations[direction]]
+    return stages, TeachersCorpus(experiment, prepared, run / TEACHERS, translations, context)
+
+
+@dataclass(frozen=True, eq=False)
+class TeachersCorpus:
+    """Builds the corpus to learn from: the pairs of a run, and those with the teachers' translations."""
+
+    experiment: ExperimentConfig
+    """That of the run."""
+    prepared: Prepared
+    folder: Path
+    translations: Mapping[Direction, TranslationStage]
+    context: StageContext
+    name: str = "collecting translations"
+
+    @property
+    def leaves(self) -> Path:
+        """The token store."""
+        return self.folder / "corpus"
+
+    @property
+    def needs(self) -> Sequence[RunStage]:
+        """The translations of both teachers."""
+        return [self.translations[direction] for direction in DIRECTIONS]
+
+    def is_done(self) -> bool:
+        """Return whether the store is there, and of these teachers."""
+        return self.found() is not None
+
+    def run(self, *, stop_requested: StopRequested) -> bool:
+        """Build the store on every machine; it takes a moment, so nothing asks it to stop."""
+        texts = {
+            direction: [outputs[0] if outputs else "" for outputs in self.translations[direction].outputs()]
+            for direction in DIRECTIONS
+        }
+        self.context.world.in_turns(lambda: self._build(texts), doing=self.name)
+        return True
+
+    def store(self) -> TokenStore:
+        """Return the store; DataError if it differs between ranks, all of which must ask."""
+        store = TokenStore.open(self.leaves)
+        own = str(store.notes["written"])
+        if any(found != own for found in self.context.world.gather_texts(own)):
+            raise DataError(
+                f"{self.leaves} differs between the machines of this run. Delete it on all of them and start again: it "
+                "is built again from the teachers' translations."
+            )
+        return store
+
+    def found(self, *, digest: str | None = None) -> TokenStore | None:
+        """Return the store if it is there, of these teachers and, where given, of these translations."""
+        try:
+            store = TokenStore.open(self.leaves)
+        except DataError:
+            return None
+        is_ours = store.notes.get("origin") == self._origin and digest in (None, store.notes.get("written"))
+        return store if is_ours else None
+
+    def identity(self, store: TokenStore) -> dict[str, JsonValue]:
+        """Return what decides where the weights go, besides the settings and the prepared corpus."""
+        return {"data.written_by_teachers": store.notes["written"]}
+
+    def figures(self, store: TokenStore) -> dict[str, Any]:
+        """Return what a card says about the store."""
+        return {"train pairs with the teachers' translations": len(store)}
+
+    @cached_property
+    def _origin(self) -> str:
+        """What the store follows from: the corpus and the teachers' experiments."""
+        teachers = [teacher(self.experiment, direction) for direction in DIRECTIONS]
+        settings = [[stated(one.model), one.training.trajectory()] for one in teachers]
+        steps = self.experiment.training.teacher_steps  # of a trajectory it is a part with schedule "cosine" alone
+        parts = [corpus_fingerprint(self.prepared.report), _SEARCH.model_dump(mode="json"), steps, *settings]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _build(self, texts: Mapping[Direction, Sequence[str]]) -> None:
+        digest = hashlib.sha256(json.dumps([texts[direction] for direction in DIRECTIONS]).encode()).hexdigest()
+        if self.found(digest=digest) is not None:  # built by another rank on the same disk
+            return
+        tokenizers, store = self.prepared.tokenizers, self.prepared.train
+        longest = int(max(store.source_lengths.max(), store.target_lengths.max()))
+        written_store = token_store_written(
+            self.leaves,
+            vocabulary_size=tokenizers.vocabulary_size,
+            source_vocabulary_size=tokenizers.source_vocabulary_size,
+        )
+        with written_store as writer:
+            for some in in_portions(self._pairs(texts), lambda pair: len(pair[0]) + len(pair[1])):
+                _append(some, writer, tokenizers, longest=longest)
+            writer.notes.update(origin=self._origin, written=digest)
+
+    def _pairs(self, texts: Mapping[Direction, Sequence[str]]) -> Iterator[tuple[str, str]]:
+        store, protect_pair = self.prepared.train, self.prepared.tokenizers.protect_pair
+        for number in range(len(store)):
+            yield store.text(number)
+        for number, text in enumerate(texts["forward"]):
+            if text:
+                yield segmentable(protect_pair(store.text(number)[0], text))
+        for number, text in enumerate(texts["backward"]):
+            if text:
+                yield segmentable(protect_pair(text, store.text(number)[1]))
+
+
+def _append(
+    pairs: Sequence[tuple[str, str]], writer: TokenStoreWriter, tokenizers: TokenizerPair, *, longest: int
+) -> None:
+    """Add pairs, but for those in which a teacher wrote more than the longest sentence of the corpus."""
+    sources = tokenizers.encode_sources([source for source, _ in pairs])
+    targets = tokenizers.encode_targets([target for _, target in pairs])
+    kept = [n for n in range(len(pairs)) if max(len(sources[n]), len(targets[n])) <= longest]
+    writer.append([sources[n] for n in kept], [targets[n] for n in kept], texts=[pairs[n] for n in kept])

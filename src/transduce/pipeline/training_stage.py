@@ -1,0 +1,190 @@
+"""The stage that trains a network, to the end of its budget or until validation no longer improves.
+
+    FOLDER/checkpoints     what training goes on from, and what the next stage averages
+    FOLDER/model           the best so far
+    FOLDER/metrics.jsonl, samples.jsonl, report.html, tensorboard/
+
+It builds a trainer of its own, with its own network, batches and identity, and drops it at the end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from pydantic import JsonValue
+
+from transduce.architectures import stated
+from transduce.compute import Compute
+from transduce.data.preparation import Prepared
+from transduce.data.token_store import TokenStore
+from transduce.experiment import ExperimentConfig
+from transduce.files import make_folder
+from transduce.networks.network import Network
+from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
+from transduce.pipeline.first_weights import first_network
+from transduce.pipeline.model_writer import ModelWriter
+from transduce.pipeline.planning import alters_the_trajectory
+from transduce.pipeline.recording import Recorder
+from transduce.pipeline.stages import RunStage, StageContext, StopRequested
+from transduce.pipeline.validation import Validator
+from transduce.training.arithmetic import Arithmetic
+from transduce.training.batches import TrainingBatches
+from transduce.training.checkpoint import Checkpoints
+from transduce.training.resumption import CHECKPOINTS_FOLDER, settle_compute
+from transduce.training.state import Progressed
+from transduce.training.trainer import Ending, Trainer, TrainerContext, ending_at
+
+
+class DerivedCorpus(RunStage, Protocol):
+    """A stage that leaves another token store to train on than the prepared one."""
+
+    def store(self) -> TokenStore:
+        """Return the store; every rank must ask."""
+
+    def found(self) -> TokenStore | None:
+        """Return the store if it is whole on this rank's disk."""
+
+    def identity(self, store: TokenStore) -> dict[str, JsonValue]:
+        """Return what of it decides where the weights go, by dotted key."""
+
+    def figures(self, store: TokenStore) -> dict[str, Any]:
+        """Return what a card says about it."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingStage:
+    """Trains one network in one folder."""
+
+    name: str
+    experiment: ExperimentConfig
+    """With the vocabulary size of the tokenizer."""
+    folder: Path
+    prepared: Prepared
+    needs: Sequence[RunStage]
+    context: StageContext
+    corpus: DerivedCorpus | None = None
+    """Trained on in place of the prepared text, where given; a stage that this one needs."""
+
+    @property
+    def leaves(self) -> Path:
+        """The checkpoints."""
+        return self.folder / CHECKPOINTS_FOLDER
+
+    def is_done(self) -> bool:
+        """Return whether the newest checkpoint is one of this training, and training ends there."""
+        if not self.context.world.is_main:
+            return True
+        store = self.prepared.train if self.corpus is None else self.corpus.found()
+        newest = Checkpoints(self.leaves).newest_whole()
+        if store is None or newest is None:
+            return False
+        state, trajectory = newest.state(), self.experiment.training.trajectory()
+        identity = {**{f"training.{key}": value for key, value in trajectory.items()}, **self.identity(store)}
+        is_this = all(state.identity.get(key) == value for key, value in identity.items())
+        return is_this and ending_at(self.experiment.training, state.progress) is not None
+
+    def run(self, *, stop_requested: StopRequested) -> bool:
+        """Train from the newest checkpoint, or from the beginning."""
+        world, progress = self.context.world, self.context.progress
+        progress.note(f"{self.name} in {self.folder}")
+        if world.is_main:
+            make_folder(self.folder)
+        opened = self.opened()
+        if world.is_main:
+            opened.recorder.catch_up_with_best()
+        outcome = opened.trainer(stop_requested=stop_requested).run()
+        if outcome.ending is not Ending.STOPPED:
+            return True
+        if world.is_main:
+            opened.recorder.write_report(STOPPED, outcome.progress, opened.recorder.last_validation)
+        return False
+
+    def store(self) -> TokenStore:
+        """Return the pairs to train on; every rank must ask."""
+        return self.prepared.train if self.corpus is None else self.corpus.store()
+
+    def reached(self) -> Progressed:
+        """Return how far the newest checkpoint is; every rank must ask."""
+        newest = Checkpoints(self.leaves).newest_whole() if self.context.world.is_main else None
+        progress = newest.state().progress if newest else Progressed()
+        return Progressed.model_validate_json(self.context.world.broadcast_text(progress.model_dump_json()))
+
+    def on_prepared_text(self) -> "TrainingStage":
+        """Return the same training on the prepared text, for what must be known before another corpus is made."""
+        return replace(self, corpus=None)
+
+    def opened(self) -> "OpenTraining":
+        """Return the network with its first weights, ready to learn; every rank must ask."""
+        store = self.store()
+        compute = settle_compute(self.experiment.training, self.folder, world=self.context.world)
+        network = first_network(self.experiment, self.folder, self.prepared.tokenizers.special).to(compute.device)
+        return OpenTraining(self, store, compute, network, self.recorder(store, compute))
+
+    def recorder(self, store: TokenStore, compute: Compute) -> Recorder:
+        """Return what records a training on this store."""
+        derived = {} if self.corpus is None else self.corpus.figures(store)
+        figures = {**derived, **corpus_figures(self.prepared.report)}
+        writer = ModelWriter(self.experiment, self.prepared, compute, figures, self.context.progress)
+        return Recorder(self.folder, writer)
+
+    def identity(self, store: TokenStore) -> dict[str, JsonValue]:
+        """Return what decides where the weights go, by dotted key, besides the settings of training."""
+        settings = {"model": stated(self.experiment.model), "data": self.experiment.data.stated()}
+        named = {f"{section}.{key}": value for section, keys in settings.items() for key, value in keys.items()}
+        derived = {} if self.corpus is None else self.corpus.identity(store)
+        return {
+            **{key: value for key, value in named.items() if alters_the_trajectory(key)},
+            "data.fingerprint": corpus_fingerprint(self.prepared.report),
+            **derived,
+        }
+
+
+STOPPED = "stopped; the same command goes on"
+"""What the report of a stopped training says."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenTraining:
+    """A training in memory: its network, what validates it, and what records it."""
+
+    stage: TrainingStage
+    store: TokenStore
+    compute: Compute
+    network: Network
+    recorder: Recorder
+
+    def trainer(self, *, stop_requested: StopRequested = lambda: False) -> Trainer:
+        """Return what trains the network."""
+        stage, config = self.stage, self.stage.experiment.training
+        batches = TrainingBatches(
+            self.store, config, tokenizers=stage.prepared.tokenizers, max_length=self.network.longest_sentence
+        )
+        context = TrainerContext(
+            folder=stage.folder,
+            compute=self.compute,
+            identity=stage.identity(self.store),
+            validate=self.validator(),
+            after_validation=partial(self.recorder.add_validation, network=self.network),
+            stop_requested=stop_requested,
+            world=stage.context.world,
+            progress=stage.context.progress,
+        )
+        return Trainer(self.network, batches, config, context=context)
+
+    def validator(self) -> Validator | None:
+        """Return what validates the network, or None where there is no validation text."""
+        prepared, training = self.stage.prepared, self.stage.experiment.training
+        if prepared.valid is None or not len(prepared.valid):
+            return None
+        return Validator(
+            self.network,
+            prepared.valid,
+            prepared.tokenizers,
+            tokens_at_once=training.micro_batch_tokens or training.batch_tokens,
+            arithmetic=Arithmetic(torch.device(self.compute.device), self.compute.precision),
+            world=self.stage.context.world,
+            progress=self.stage.context.progress,
+        )
