@@ -54,7 +54,7 @@ class Transduce:
 
     def translate_tokens(self, encoded: list[list[int]], order: dict[str, Any]) -> Outputs:
         """Tokens to tokens."""
-        from transduce.data.batch import pad_rows
+        from transduce.data.padding import pad_ids
         from transduce.decoding.search import search
         from transduce.translator.searching import BATCH_TOKENS
 
@@ -66,7 +66,9 @@ class Transduce:
             batches += [[ids]] if is_full else []
             if not is_full:
                 batches[-1].append(ids)
-        found = [h for batch in batches for h in search(self.translator.stepper, pad_rows(batch), config)]
+        stepper = self.translator.stepper
+        padded = [pad_ids(batch, padding=stepper.source_padding) for batch in batches]
+        found = [hypotheses for source_BS in padded for hypotheses in search(stepper, source_BS, config)]
         return sum(len(hypotheses[0].tokens) for hypotheses in found), []
 
 

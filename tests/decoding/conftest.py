@@ -5,17 +5,20 @@ Tests name its type under TYPE_CHECKING only, and get it as a fixture: pytest im
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from transduce.text.tokenizer import BOS, EOS
+from transduce.networks.stepwise import Ids
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+
+BOS, EOS = OWN_SPECIAL_TOKENS.start, OWN_SPECIAL_TOKENS.end
 
 
 @dataclass
 class TableState:
-    sentences_B: Tensor
-    histories_BW: Tensor
+    sentences_B: Ids
+    histories_BW: Ids
 
 
 class TableModel:
@@ -27,44 +30,51 @@ class TableModel:
 
     A, B = 4, 5  # the two symbols of the chains of two
 
-    def __init__(self, table_NMV: Tensor, *, memory: int = 0) -> None:
-        self.log_table_NMV = table_NMV.log()
-        self.memory = memory
-        self.longest_target: int | None = None
+    def __init__(
+        self, table_NMV: NDArray[np.floating], *, memory: int = 0, tokens: SpecialTokens = OWN_SPECIAL_TOKENS
+    ) -> None:
+        with np.errstate(divide="ignore"):
+            self.log_table_NMV = np.log(table_NMV)
+        self.memory, self.tokens = memory, tokens
+        self.source_padding = tokens.padding
+        self.bound: int | None = None
         self.rows_of_step: list[int] = []
 
     @classmethod
     def chain(cls, *, start: list[float], after_a: list[float], after_b: list[float]) -> "TableModel":
         """Return a Markov chain over the end token, a and b, in this order."""
-        table_MV = torch.zeros(6, 6, dtype=torch.float64)
+        table_MV = np.zeros((6, 6))
         for row, probabilities in ((BOS, start), (cls.A, after_a), (cls.B, after_b)):
-            table_MV[row, [EOS, cls.A, cls.B]] = torch.tensor(probabilities, dtype=torch.float64)
+            table_MV[row, [EOS, cls.A, cls.B]] = probabilities
         return cls(table_MV[None])
 
     @classmethod
     def random(cls, seed: int, *, symbols: int, sources: int = 1) -> "TableModel":
         """Return a model of `symbols` tokens beside the special ones, in which every token before matters."""
-        generator = torch.Generator().manual_seed(seed)
-        logits_NMV = torch.randn(sources, 101, 4 + symbols, generator=generator, dtype=torch.float64) * 1.5
-        return cls(logits_NMV.softmax(dim=-1), memory=7)
+        weights_NMV = np.exp(1.5 * np.random.default_rng(seed).standard_normal((sources, 101, 4 + symbols)))
+        return cls(weights_NMV / weights_NMV.sum(axis=-1, keepdims=True), memory=7)
 
-    def start(self, source_BS: Tensor) -> TableState:
-        return TableState(source_BS[:, 0] % self.log_table_NMV.size(0), torch.zeros_like(source_BS[:, :1]))
+    def longest_target(self, source_length: int) -> int | None:
+        return self.bound
 
-    def step(self, state: TableState, tokens_BW: Tensor) -> Tensor:
-        self.rows_of_step.append(tokens_BW.numel())
-        state.histories_BW = (state.histories_BW * self.memory + tokens_BW) % self.log_table_NMV.size(1)
-        return self.log_table_NMV[state.sentences_B[:, None], state.histories_BW]
+    def start(self, source_BS: Ids) -> TableState:
+        return TableState(source_BS[:, 0] % len(self.log_table_NMV), np.zeros_like(source_BS[:, :1]))
 
-    def select(self, state: TableState, sentences: Tensor, beams_BW: Tensor) -> TableState:
-        return TableState(state.sentences_B[sentences], state.histories_BW[sentences].gather(1, beams_BW))
+    def step(self, state: TableState, tokens_BW: Ids) -> NDArray[np.floating]:
+        self.rows_of_step.append(tokens_BW.size)
+        state.histories_BW = (state.histories_BW * self.memory + tokens_BW) % self.log_table_NMV.shape[1]
+        log_probabilities_BWV: NDArray[np.floating] = self.log_table_NMV[state.sentences_B[:, None], state.histories_BW]
+        return log_probabilities_BWV
+
+    def select(self, state: TableState, sentences_B: Ids, beams_BW: Ids) -> TableState:
+        return TableState(state.sentences_B[sentences_B], state.histories_BW[sentences_B[:, None], beams_BW])
 
     def log_probabilities(self, source: int, tokens: tuple[int, ...]) -> list[float]:
         """Return log p of every next token after `tokens`, by looking it up without any state."""
         history = 0
-        for token in (BOS, *tokens):
-            history = (history * self.memory + token) % self.log_table_NMV.size(1)
-        row: list[float] = self.log_table_NMV[source % self.log_table_NMV.size(0), history].tolist()
+        for token in (self.tokens.start, *tokens):
+            history = (history * self.memory + token) % self.log_table_NMV.shape[1]
+        row: list[float] = self.log_table_NMV[source % len(self.log_table_NMV), history].tolist()
         return row
 
 

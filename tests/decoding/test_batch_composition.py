@@ -15,8 +15,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
-from transduce.decoding.stepwise import TransformerStepper
 from transduce.model import ModelConfig, Transformer
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.tokenizer import EOS, PAD
 
 WORDS = 29
@@ -67,7 +67,7 @@ def translate(
     for first in range(0, len(order), batch):
         numbers = order[first : first + batch]
         source_BS = pad_sequence([texts[number] for number in numbers], batch_first=True, padding_value=PAD)
-        results = search(TransformerStepper(model), source_BS, config, numbers=numbers)
+        results = search(TorchStepper(model), source_BS.numpy(), config, numbers=numbers)
         found.update(zip(numbers, results, strict=True))
     return [found[number] for number in range(len(texts))]
 

@@ -6,8 +6,8 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
-import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel
 
 A, B = 4, 5
-SOURCE = torch.tensor([[7, EOS]])
+SOURCE = np.array([[7, EOS]])
 
 
 def enumerate_finished(model: TableModel, source: int, *, longest: int, alpha: float) -> list[Hypothesis]:
     """Return every output of at most `longest` tokens, the best score first; the plainest search there is."""
-    symbols = range(4, model.log_table_NMV.size(2))
+    symbols = range(4, model.log_table_NMV.shape[2])
     found = []
     for length in range(1, longest + 1):
         for body in itertools.product(symbols, repeat=length - 1):
@@ -205,7 +205,7 @@ def test_width_one_takes_the_likeliest_token_until_the_first_end(
 
 def test_ties_go_to_the_lower_beam_then_to_the_lower_token(table_model: type[TableModel]) -> None:
     # Every symbol is as likely as every other, and the end never comes.
-    table_MV = torch.zeros(11, 11)
+    table_MV = np.zeros((11, 11), dtype=np.float32)
     table_MV[:, 4:] = 1 / 7
     model = table_model(table_MV[None])
     [found] = beam_search(model, SOURCE, limited_to(3, beam=5, alternatives=5))
@@ -235,16 +235,16 @@ def test_where_nothing_is_possible_nothing_is_found_and_the_search_ends(table_mo
 
 
 def test_an_empty_batch_has_no_outputs(table_model: type[TableModel]) -> None:
-    assert beam_search(first_model(table_model), torch.zeros(0, 3, dtype=torch.int64), DecodingConfig()) == []
+    assert beam_search(first_model(table_model), np.zeros((0, 3), dtype=np.int64), DecodingConfig()) == []
 
 
 def test_a_sentence_is_found_alike_alone_and_in_any_company(table_model: type[TableModel]) -> None:
-    sources_BS = torch.tensor([[4 + n, *[9] * (n % 5), EOS, *[0] * (4 - n % 5)] for n in range(23)])
+    sources_BS = np.array([[4 + n, *[9] * (n % 5), EOS, *[0] * (4 - n % 5)] for n in range(23)])
     for beam, alternatives in ((1, 1), (3, 2)):
         config = DecodingConfig(beam=beam, alternatives=alternatives, extra_length=3)
         model = table_model.random(5, symbols=4, sources=23)
         together = beam_search(model, sources_BS, config)
-        order = torch.randperm(23, generator=torch.Generator().manual_seed(1))
+        order = np.random.default_rng(1).permutation(23)
         shuffled = beam_search(model, sources_BS[order], config)
         for place, number in enumerate(order.tolist()):
             assert shuffled[place] == together[number]
@@ -256,11 +256,11 @@ def test_a_sentence_is_found_alike_alone_and_in_any_company(table_model: type[Ta
 
 def test_finished_sentences_leave_the_batch_at_once(table_model: type[TableModel]) -> None:
     # Source 0 ends after one token for certain; source 1 goes on to its limit.
-    table_NMV = torch.zeros(2, 6, 6, dtype=torch.float64)
+    table_NMV = np.zeros((2, 6, 6))
     table_NMV[0, :, EOS] = 1.0
     table_NMV[1, :, A] = 1.0
     model = table_model(table_NMV)
-    beam_search(model, torch.tensor([[4, EOS], [5, EOS], [6, EOS]]), limited_to(4, beam=1))
+    beam_search(model, np.array([[4, EOS], [5, EOS], [6, EOS]]), limited_to(4, beam=1))
     assert model.rows_of_step == [3, 1, 1, 1]
 
 
@@ -271,7 +271,7 @@ def test_the_first_step_asks_for_one_beam_only(table_model: type[TableModel]) ->
 
 
 def test_probabilities_that_are_not_numbers_are_refused(table_model: type[TableModel]) -> None:
-    table_MV = torch.full((6, 6), math.nan)
+    table_MV = np.full((6, 6), math.nan)
     with pytest.raises(ModelError, match=r"not numbers.*earlier checkpoint"):
         beam_search(table_model(table_MV[None]), SOURCE, DecodingConfig())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given, settings
@@ -15,16 +16,16 @@ from transduce.decoding.config import DecodingConfig
 from transduce.decoding.constrained_search import MOST_ROWS, bank_beam, constrained_search
 from transduce.decoding.constraints import Constraint, Constraints, Form
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.decoding.stepwise import TransformerStepper
 from transduce.errors import ModelError
 from transduce.model import ModelConfig, Transformer
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.tokenizer import EOS, PAD
 from transduce.text.word_edges import WordEdges
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel
 
-SOURCE = torch.tensor([[7, EOS]])
+SOURCE = np.array([[7, EOS]])
 Term = tuple[int, ...]
 
 
@@ -54,11 +55,12 @@ def best_by_enumeration(
 ) -> list[Hypothesis]:
     found = []
     for length in range(1, longest + 1):
-        for body in itertools.product(range(4, model.log_table_NMV.size(2)), repeat=length - 1):
+        for body in itertools.product(range(4, model.log_table_NMV.shape[2]), repeat=length - 1):
             tokens = (*body, EOS)
             if holds(tokens, terms, own):
                 parts = [model.log_probabilities(7, tokens[:n])[token] for n, token in enumerate(tokens)]
-                found.append(Hypothesis.of(tokens, log_probability=sum(parts), alpha=alpha))
+                score = sum(parts) / ((5 + length) / 6) ** alpha
+                found.append(Hypothesis(tokens, sum(parts), score, is_finished=True))
     return sorted(found, key=lambda hypothesis: -hypothesis.score)
 
 
@@ -145,7 +147,7 @@ def test_asking_for_what_the_best_output_has_anyway_loses_nothing(
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_sentence_is_found_alike_alone_and_in_any_company(table_model: type[TableModel], beam: int) -> None:
     own = edges(9, inner={6})
-    sources_BS = torch.tensor([[4 + n, *[9] * (n % 5), EOS, *[PAD] * (4 - n % 5)] for n in range(23)])
+    sources_BS = np.array([[4 + n, *[9] * (n % 5), EOS, *[PAD] * (4 - n % 5)] for n in range(23)])
     terms: list[list[Term]] = [[], [(4,)], [(7, 6), (8,)], [(5,), (5,), (5,)]]
     constraints = [constraints_of(terms[n % 4], own) for n in range(23)]
     config = DecodingConfig(beam=beam, extra_length=9, alternatives=beam)
@@ -162,15 +164,15 @@ def test_a_sentence_is_found_alike_alone_and_in_any_company(table_model: type[Ta
 
 def test_a_sentence_with_many_hypotheses_may_leave_before_one_with_few(table_model: type[TableModel]) -> None:
     # Source 0 ends at once if it may; source 1 goes on to its limit.
-    table_NMV = torch.full((2, 9, 9), 0.01, dtype=torch.float64)
+    table_NMV = np.full((2, 9, 9), 0.01)
     table_NMV[0, :, EOS], table_NMV[1, :, 8] = 0.92, 0.92
     model, own = table_model(table_NMV), edges(9, inner=set())
     constraints = [constraints_of([(4, 5, 6), (7,)], own), constraints_of([(4,)], own)]
     config = DecodingConfig(extra_length=8)
-    together = constrained_search(model, torch.tensor([[4, EOS], [5, EOS]]), config, constraints=constraints)
+    together = constrained_search(model, np.array([[4, EOS], [5, EOS]]), config, constraints=constraints)
     rows, model.rows_of_step = model.rows_of_step, []
     for n in range(2):
-        source_BS = torch.tensor([[4 + n, EOS]])
+        source_BS = np.array([[4 + n, EOS]])
         [alone] = constrained_search(model, source_BS, config, constraints=[constraints[n]])
         assert alone == together[n]
     assert max(rows) > 2 * rows[-1]
@@ -180,8 +182,8 @@ def test_a_real_network_finds_the_same_in_any_company() -> None:
     torch.manual_seed(3)
     sizes = {"layers": 1, "d_model": 8, "d_ff": 16, "heads": 2}
     network = Transformer(ModelConfig.model_validate({"vocabulary_size": 40, **sizes})).double().eval()
-    stepper, own = TransformerStepper(network), edges(40, inner=set(range(30, 40)))
-    sources_BS = torch.tensor([[5 + n, 6, *[8] * (n % 3), EOS, *[PAD] * (2 - n % 3)] for n in range(9)])
+    stepper, own = TorchStepper(network), edges(40, inner=set(range(30, 40)))
+    sources_BS = np.array([[5 + n, 6, *[8] * (n % 3), EOS, *[PAD] * (2 - n % 3)] for n in range(9)])
     terms: list[list[Term]] = [[(9,)], [(11, 33), (12,)], [(13, 34, 35), (13, 34, 35)]]
     constraints = [constraints_of(terms[n % 3], own) for n in range(9)]
     config = DecodingConfig(extra_length=14)
@@ -200,9 +202,9 @@ def test_a_term_that_the_model_finds_all_but_impossible_is_placed_once(
 ) -> None:
     # After every token the model wants 4 or the end; 5 6 has one chance in 10^12, and all that is likely after it would
     # make a longer word of it.
-    table_MV = torch.full((15, 15), 1e-6, dtype=torch.float64)
-    table_MV[:, [EOS, 4]] = torch.tensor([0.3, 0.6], dtype=torch.float64)
-    table_MV[6] = torch.tensor([0, 0, 0, 1e-3, 1e-3, 1e-4, *[0.1] * 9], dtype=torch.float64)
+    table_MV = np.full((15, 15), 1e-6)
+    table_MV[:, [EOS, 4]] = [0.3, 0.6]
+    table_MV[6] = [0, 0, 0, 1e-3, 1e-3, 1e-4, *[0.1] * 9]
     own = edges(15, inner=set(range(6, 15)))
     config = DecodingConfig(beam=beam)
     [[found]] = constrained_search(
@@ -240,6 +242,6 @@ def test_many_constraints_narrow_the_banks_and_are_still_met(table_model: type[T
 
 def test_probabilities_that_are_not_numbers_are_refused(table_model: type[TableModel]) -> None:
     own = edges(6, inner=set())
-    model = table_model(torch.full((6, 6), torch.nan)[None])
+    model = table_model(np.full((6, 6), np.nan)[None])
     with pytest.raises(ModelError, match="not numbers"):
         constrained_search(model, SOURCE, DecodingConfig(), constraints=[constraints_of([(4,)], own)])

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from transduce.decoding.constraints import Constraint, Constraints, Form, Place
+from transduce.decoding.constraints import Constraint, Constraints, Form, TermPlace
 from transduce.text.tokenizer import EOS
 from transduce.text.word_edges import WordEdges
 
@@ -50,7 +50,7 @@ def test_what_is_met_by_hand(terms: list[Constraint], tokens: tuple[int, ...], e
 
 
 def test_a_form_without_a_mark_stands_at_an_edge_only() -> None:
-    both = Constraint((Form((A,), needs_edge_after=True), Form((S,), Place.EDGE, needs_edge_after=True)))
+    both = Constraint((Form((A,), needs_edge_after=True), Form((S,), TermPlace.EDGE, needs_edge_after=True)))
     constraints = Constraints([both], EDGES)
     assert banks(constraints, (S, EOS)) == [1, 1]
     assert banks(constraints, (B, S, EOS)) == [0, 0, 0]
@@ -61,7 +61,7 @@ def test_a_form_without_a_mark_stands_at_an_edge_only() -> None:
 
 
 def test_a_form_may_be_for_the_beginning_of_the_output() -> None:
-    constraints = Constraints([Constraint((Form((A,)), Form((B,), Place.START)))], EDGES)
+    constraints = Constraints([Constraint((Form((A,)), Form((B,), TermPlace.START)))], EDGES)
     assert banks(constraints, (B, EOS)) == [1, 1]
     assert banks(constraints, (QUOTE, B, A, B, EOS)) == [0, 0, 1, 1, 1]
     assert constraints.wanted(constraints.start, ()) == {A, B}

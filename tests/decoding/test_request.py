@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transduce.decoding.config import DecodingConfig
-from transduce.decoding.request import Request
+from transduce.decoding.request import OutputRequest
 from transduce.decoding.search import search
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.tokenizer import EOS, UNK
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel
 
-SOURCES_BS = torch.tensor([[7, 8, 9, EOS, 0, 0], [7, EOS, 0, 0, 0, 0], [7, 8, 9, 10, 11, EOS]])
+    from transduce.networks.stepwise import Stepwise
+
+SOURCES_BS = np.array([[7, 8, 9, EOS, 0, 0], [7, EOS, 0, 0, 0, 0], [7, 8, 9, 10, 11, EOS]])
 WAYS = [{"beam": 1}, {"beam": 3, "alternatives": 3}, {"sample": True, "alternatives": 3}]
 
 
-def limits(prefixes: list[list[int]] | None = None, longest_target: int | None = None, **settings: int) -> list[int]:
+class Bounded:
+    """As much of a model as its limits depend on: it can predict this many tokens more than its source has."""
+
+    tokens, source_padding = OWN_SPECIAL_TOKENS, 0
+
+    def __init__(self, more: int | None) -> None:
+        self.more = more
+
+    def longest_target(self, source_length: int) -> int | None:
+        return None if self.more is None else source_length + self.more
+
+
+def limits(prefixes: list[list[int]] | None = None, more: int | None = None, **settings: int) -> list[int]:
     config = DecodingConfig.model_validate(settings)
-    request = Request.of(SOURCES_BS, config, prefixes=prefixes, longest_target=longest_target)
+    request = OutputRequest.of(cast("Stepwise[Any]", Bounded(more)), SOURCES_BS, config, prefixes=prefixes)
     result: list[int] = request.limit_B.tolist()
     return result
 
@@ -37,7 +52,8 @@ def test_the_limit_is_the_own_length_of_the_source_and_some_more() -> None:
 def test_an_absolute_maximum_a_minimum_and_the_models_own_reach_bound_the_limit() -> None:
     assert limits(extra_length=3, maximum_length=6) == [6, 5, 6]
     assert limits(extra_length=0, minimum_length=5) == [5, 5, 6]
-    assert limits(longest_target=53) == [53, 52, 53]
+    assert limits(more=3) == [7, 5, 9]
+    assert limits(more=3, extra_length=2) == [6, 4, 8]
 
 
 def test_a_prefix_gets_room_for_itself_and_an_end() -> None:
@@ -98,7 +114,7 @@ def test_no_special_token_is_ever_generated_unless_a_prefix_has_it(
     table_model: type[TableModel], way: dict[str, object]
 ) -> None:
     # Padding, unknown and start together hold nine tenths of the probability everywhere.
-    table_MV = torch.tensor([0.3, 0.3, 0.3, 0.02, 0.04, 0.04]).repeat(101, 1)
+    table_MV = np.tile([0.3, 0.3, 0.3, 0.02, 0.04, 0.04], (101, 1))
     config = DecodingConfig.model_validate({"extra_length": 4, **way})
     for outputs in search(table_model(table_MV[None], memory=7), SOURCES_BS, config):
         assert all(min(output.tokens) >= EOS for output in outputs)

@@ -3,14 +3,15 @@
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from transduce.data.batch import pad_rows
+from transduce.data.padding import pad_ids
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
-from transduce.decoding.shortlisted import RUN, padded_lists
+from transduce.decoding.shortlisted import RUN, Shortlisted, padded_lists
+from transduce.networks.stepwise import Ids
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel
@@ -24,12 +25,17 @@ def some(seed: int, count: int) -> list[int]:
     return [0, 1, 2, 3, *sorted(random.Random(seed).sample(ALL[4:], count))]
 
 
-def without_others(table_NMV: Tensor, lists: list[list[int]]) -> Tensor:
+def pad_rows(rows: list[list[int]]) -> Ids:
+    return pad_ids(rows, padding=0)
+
+
+def without_others(table_NMV: NDArray[np.floating], lists: list[list[int]]) -> NDArray[np.floating]:
     """Return the table of a model that never says what is in no list, source by source."""
-    kept_NMV = torch.zeros_like(table_NMV)
+    kept_NMV = np.zeros_like(table_NMV)
     for source, own in enumerate(lists):
         kept_NMV[source, :, own] = table_NMV[source, :, own]
-    return kept_NMV / kept_NMV.sum(dim=-1, keepdim=True)
+    renormalized_NMV: NDArray[np.floating] = kept_NMV / kept_NMV.sum(axis=-1, keepdims=True)
+    return renormalized_NMV
 
 
 @pytest.mark.parametrize(
@@ -48,7 +54,7 @@ def test_it_is_the_search_of_a_model_without_the_other_tokens(
     model = table_model.random(7, symbols=SYMBOLS, sources=3)
     # Sources are looked up by their first token: 4, 5 and 6 are 1, 2 and 0 of the table.
     lists = [some(1, 5), some(2, 70), some(3, 20)]
-    narrow = table_model(without_others(model.log_table_NMV.exp(), [lists[2], lists[0], lists[1]]), memory=7)
+    narrow = table_model(without_others(np.exp(model.log_table_NMV), [lists[2], lists[0], lists[1]]), memory=7)
     config = DecodingConfig.model_validate({"extra_length": 6, **options})
     expected = search(narrow, pad_rows(SOURCES), config)
     found = search(model, pad_rows(SOURCES), config, lists=lists)
@@ -74,8 +80,8 @@ def test_a_prefix_is_found_in_the_list(table_model: type["TableModel"]) -> None:
 
 
 def test_a_longer_list_beside_it_changes_no_bit_of_a_sentence(table_model: type["TableModel"]) -> None:
-    model, config = table_model.random(9, symbols=SYMBOLS, sources=3), DecodingConfig(extra_length=6)
-    lists = [some(1, 5), ALL, some(3, 60)]
+    model, config = table_model.random(9, symbols=900, sources=3), DecodingConfig(extra_length=6)
+    lists = [some(1, 50), list(range(904)), list(range(250))]
     together = search(model, pad_rows(SOURCES), config, lists=lists)
     alone = [search(model, pad_rows([s]), config, lists=[own])[0] for s, own in zip(SOURCES, lists, strict=True)]
     assert together == alone
@@ -83,9 +89,11 @@ def test_a_longer_list_beside_it_changes_no_bit_of_a_sentence(table_model: type[
 
 @pytest.mark.parametrize(("longest", "width"), [(4, RUN), (RUN, RUN), (RUN + 1, 2 * RUN)])
 def test_lists_fill_whole_runs(longest: int, width: int) -> None:
-    assert padded_lists([list(range(longest)), list(range(4))]).shape == (2, width)
+    lists_BL, is_padding_BL = padded_lists([list(range(longest)), list(range(4))])
+    assert lists_BL.shape == is_padding_BL.shape == (2, width)
+    assert (~is_padding_BL).sum(axis=1).tolist() == [longest, 4]
 
 
-def test_a_list_without_an_end_token_is_our_own_mistake() -> None:
+def test_a_list_without_an_end_token_is_our_own_mistake(table_model: type["TableModel"]) -> None:
     with pytest.raises(AssertionError, match="begins with the special tokens"):
-        padded_lists([[0, 1, 2, 9]])
+        Shortlisted(table_model.random(1, symbols=9), [[0, 1, 2, 9]])

@@ -8,19 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from transduce.data.batch import pad_rows
+from transduce.data.padding import pad_ids
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
-from transduce.decoding.shortlisted import Restrictable
-from transduce.decoding.stepwise import TransformerStepper
 from transduce.engine import int8_network
 from transduce.engine.backend import Backend, fused_backend, torch_backend
 from transduce.engine.int8_network import Int8Network
 from transduce.model import ModelConfig, Transformer
+from transduce.networks.stepwise import Ids, Restrictable
+from transduce.networks.torch_stepper import TorchStepper
 
 BACKENDS = [backend for backend in (torch_backend(), fused_backend()) if backend is not None]
 pytestmark = pytest.mark.skipif(not BACKENDS, reason="there is no exact int8 product on this processor")
@@ -41,12 +42,14 @@ def frozen(model: Transformer, backend: Backend) -> Int8Network:
     return Int8Network(dict(model.named_parameters()), model.config, backend=backend)
 
 
-@torch.no_grad()
-def forced(stepper: Any, source_BS: Tensor, target_BT: Tensor) -> Tensor:  # noqa: ANN401
+def pad_rows(rows: list[list[int]]) -> Ids:
+    return pad_ids(rows, padding=0)
+
+
+def forced(stepper: Any, source_BS: Ids, target_BT: Ids) -> Tensor:  # noqa: ANN401
     state = stepper.start(source_BS)
-    return torch.stack(
-        [stepper.step(state, target_BT[:, t : t + 1])[:, 0].clone() for t in range(target_BT.size(1))], dim=1
-    )
+    steps = [stepper.step(state, target_BT[:, t : t + 1])[:, 0].copy() for t in range(target_BT.shape[1])]
+    return torch.from_numpy(np.stack(steps, axis=1))
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
@@ -69,8 +72,8 @@ def forced(stepper: Any, source_BS: Tensor, target_BT: Tensor) -> Tensor:  # noq
 )
 def test_log_probabilities_are_near_those_of_float32(backend: Backend, options: dict[str, Any]) -> None:
     model = make(**options)
-    target_BT = torch.randint(4, 97, (len(SOURCES), 40))
-    expected_BTV = forced(TransformerStepper(model), pad_rows(SOURCES), target_BT)
+    target_BT = np.random.default_rng(0).integers(4, 97, (len(SOURCES), 40))
+    expected_BTV = forced(TorchStepper(model), pad_rows(SOURCES), target_BT)
     found_BTV = forced(frozen(model, backend), pad_rows(SOURCES), target_BT)
     assert float((found_BTV - expected_BTV).std() / expected_BTV.std()) < 0.1
     torch.testing.assert_close(found_BTV.logsumexp(dim=-1), torch.zeros(len(SOURCES), 40), atol=1e-5, rtol=0)
@@ -80,7 +83,7 @@ def test_fused_and_plain_kernels_agree() -> None:
     if len(BACKENDS) < 2:
         pytest.skip("there is no numba here, or no AVX-512 VNNI")
     for norm in ("pre", "post"):
-        model, target_BT = make(norm=norm), torch.randint(4, 97, (len(SOURCES), 9))
+        model, target_BT = make(norm=norm), np.random.default_rng(0).integers(4, 97, (len(SOURCES), 9))
         plain, fused = (forced(frozen(model, backend), pad_rows(SOURCES), target_BT) for backend in BACKENDS)
         # A last bit may round a quantised value the other way; that is a 127th of its row's largest, and rare.
         assert float((plain - fused).abs().median()) < 1e-2
@@ -109,7 +112,8 @@ class Unrestricted:
 
     def __init__(self, network: Int8Network) -> None:
         self.start, self.step, self.select = network.start, network.step, network.select
-        self.longest_target = network.longest_target
+        self.longest_target, self.tokens = network.longest_target, network.tokens
+        self.source_padding = network.source_padding
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
@@ -167,44 +171,48 @@ def test_beams_that_are_reordered_and_sentences_that_leave_take_their_past_along
     network = frozen(make(), backend)
     source_BS = pad_rows(SOURCES[:3])
     state = network.start(source_BS)
-    network.step(state, torch.full((3, 1), 2))
-    state = network.select(state, torch.tensor([0, 1, 2]), torch.zeros(3, 2, dtype=torch.int64))
-    network.step(state, torch.tensor([[10, 20], [30, 40], [50, 60]]))
+    network.step(state, np.full((3, 1), 2))
+    state = network.select(state, np.array([0, 1, 2]), np.zeros((3, 2), dtype=np.int64))
+    network.step(state, np.array([[10, 20], [30, 40], [50, 60]]))
     # Sentence 0 leaves; sentence 2 goes on with its second beam twice, sentence 1 with both, exchanged.
-    state = network.select(state, torch.tensor([2, 1]), torch.tensor([[1, 1], [1, 0]]))
-    found_BWV = network.step(state, torch.tensor([[70, 71], [72, 73]]))
+    state = network.select(state, np.array([2, 1]), np.array([[1, 1], [1, 0]]))
+    found_BWV = network.step(state, np.array([[70, 71], [72, 73]]))
     for place, (sentence, path) in enumerate([(2, [2, 60, 70]), (2, [2, 60, 71]), (1, [2, 40, 72]), (1, [2, 30, 73])]):
-        alone_TV = forced(network, pad_rows([SOURCES[sentence]]), torch.tensor([path]))[0]
-        torch.testing.assert_close(found_BWV.flatten(end_dim=1)[place], alone_TV[-1], atol=1e-4, rtol=1e-4)
+        alone_TV = forced(network, pad_rows([SOURCES[sentence]]), np.array([path]))[0]
+        torch.testing.assert_close(
+            torch.from_numpy(found_BWV.reshape(-1, 97)[place]), alone_TV[-1], atol=1e-4, rtol=1e-4
+        )
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_beams_that_change_places_while_all_sentences_stay_take_their_past_along(backend: Backend) -> None:
-    network, both = frozen(make(), backend), torch.arange(2)
+    network, both = frozen(make(), backend), np.arange(2)
     state = network.start(pad_rows(SOURCES[:2]))
-    network.step(state, torch.full((2, 1), 2))
-    state = network.select(state, both, torch.zeros(2, 2, dtype=torch.int64))
-    network.step(state, torch.tensor([[10, 20], [30, 40]]))
-    state = network.select(state, both, torch.tensor([[1, 0], [1, 1]]))
-    found_BWV = network.step(state, torch.tensor([[50, 60], [70, 71]]))
+    network.step(state, np.full((2, 1), 2))
+    state = network.select(state, both, np.zeros((2, 2), dtype=np.int64))
+    network.step(state, np.array([[10, 20], [30, 40]]))
+    state = network.select(state, both, np.array([[1, 0], [1, 1]]))
+    found_BWV = network.step(state, np.array([[50, 60], [70, 71]]))
     for place, (sentence, path) in enumerate([(0, [2, 20, 50]), (0, [2, 10, 60]), (1, [2, 40, 70]), (1, [2, 40, 71])]):
-        alone_TV = forced(network, pad_rows([SOURCES[sentence]]), torch.tensor([path]))[0]
-        torch.testing.assert_close(found_BWV.flatten(end_dim=1)[place], alone_TV[-1], atol=1e-4, rtol=1e-4)
+        alone_TV = forced(network, pad_rows([SOURCES[sentence]]), np.array([path]))[0]
+        torch.testing.assert_close(
+            torch.from_numpy(found_BWV.reshape(-1, 97)[place]), alone_TV[-1], atol=1e-4, rtol=1e-4
+        )
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_what_no_beam_looks_back_at_is_left_behind(backend: Backend) -> None:
     network, beams, steps = frozen(make(), backend), 4, 200
     state = network.start(pad_rows(SOURCES[:1]))
-    network.step(state, torch.full((1, 1), 2))
+    network.step(state, np.full((1, 1), 2))
     for step in range(steps):  # all continue the last beam, so that they share all of their past
-        newest_BW = torch.arange(10, 10 + beams)[None]
-        state = network.select(state, torch.tensor([0]), torch.full((1, beams), 0 if step == 0 else beams - 1))
+        newest_BW = np.arange(10, 10 + beams)[None]
+        state = network.select(state, np.array([0]), np.full((1, beams), 0 if step == 0 else beams - 1))
         found_BWV = network.step(state, newest_BW)
     assert len(state.past[0][0]) < 3 * steps < beams * steps
-    path = torch.tensor([[2, *[10 + beams - 1] * (steps - 1), 10]])
+    path = np.array([[2, *[10 + beams - 1] * (steps - 1), 10]])
     alone_TV = forced(network, pad_rows(SOURCES[:1]), path)[0]
-    torch.testing.assert_close(found_BWV[0, 0], alone_TV[-1], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(torch.from_numpy(found_BWV[0, 0]), alone_TV[-1], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
@@ -232,11 +240,11 @@ def test_an_embedding_that_is_tied_is_held_once() -> None:
 def test_it_does_not_keep_a_network_that_is_changed_afterwards() -> None:
     model = make()
     network = frozen(model, BACKENDS[-1])
-    before = forced(network, pad_rows(SOURCES), torch.full((5, 2), 9))
+    before = forced(network, pad_rows(SOURCES), np.full((5, 2), 9))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    assert torch.equal(before, forced(network, pad_rows(SOURCES), torch.full((5, 2), 9)))
+    assert torch.equal(before, forced(network, pad_rows(SOURCES), np.full((5, 2), 9)))
 
 
 @pytest.mark.slow
@@ -244,9 +252,9 @@ def test_a_new_process_gives_the_same_bits() -> None:
     root = Path(__file__).resolve().parents[2]
     program = (
         "import sys; sys.path[:0] = ['tests/engine']\n"
-        "import hashlib, torch\n"
+        "import hashlib, numpy as np\n"
         "from test_int8_network import SOURCES, forced, frozen, make, BACKENDS, pad_rows\n"
-        "found = forced(frozen(make(), BACKENDS[-1]), pad_rows(SOURCES), torch.full((5, 4), 9))\n"
+        "found = forced(frozen(make(), BACKENDS[-1]), pad_rows(SOURCES), np.full((5, 4), 9))\n"
         "print(hashlib.sha256(found.numpy().tobytes()).hexdigest())\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(root / "src")}

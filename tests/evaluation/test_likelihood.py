@@ -6,14 +6,14 @@ import math
 import pytest
 import torch
 
-from transduce.data.batch import pad_rows
+from transduce.data.padding import pad_ids
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
-from transduce.decoding.stepwise import TransformerStepper
 from transduce.errors import DataError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.placeholders import protect_pair
 from transduce.text.tokenizer_pair import TokenizerPair
@@ -58,7 +58,7 @@ def test_neither_the_order_nor_the_size_of_batches_changes_a_value(model: Transf
 @pytest.mark.parametrize("beam", [1, 4])
 def test_it_equals_what_search_reports_for_its_own_output(model: Transformer, beam: int) -> None:
     sources = [[5, 7, 4, EOS], [9, EOS], [4, 4, 8, 10, 6, EOS]]
-    found = search(TransformerStepper(model), pad_rows(sources), DecodingConfig(beam=beam, extra_length=6))
+    found = search(TorchStepper(model), pad_ids(sources, padding=0), DecodingConfig(beam=beam, extra_length=6))
     for source, hypotheses in zip(sources, found, strict=True):
         for hypothesis in hypotheses:
             (row,) = log_probabilities_of_pairs(model, [(source, hypothesis.tokens)])

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from transduce.decoding.stepwise import TransformerStepper
 from transduce.inspection.pair import forced_pair
 from transduce.inspection.precision import TranslationSource, stepped_log_probabilities
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 
@@ -39,7 +39,7 @@ def network(request: pytest.FixtureRequest, tokenizer: BpeTokenizer) -> Transfor
 @pytest.fixture(scope="session")
 def report(network: Transformer, tokenizer: BpeTokenizer) -> AttentionReport:
     source, target = forced_pair(TokenizerPair.shared(tokenizer), HOSTILE, "der Hund läuft")
-    asked = stepped_log_probabilities(TransformerStepper(network), source.ids, target.ids, start=2)
+    asked = stepped_log_probabilities(TorchStepper(network), source.ids, target.ids)
     return inspect(
         network,
         tokenizer,

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from transduce.decoding.constraints import Place
+from transduce.decoding.constraints import TermPlace
 from transduce.errors import ConfigError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, save_model
+from transduce.networks.stepwise import Ids, LogProbabilities
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Glossary, Translator
@@ -40,12 +40,12 @@ class Counting:
     def __init__(self, inner: Any) -> None:  # noqa: ANN401
         self.inner = inner
         self.rows = 0
-        self.longest_target = inner.longest_target
-        self.start, self.select = inner.start, inner.select
+        self.tokens, self.source_padding = inner.tokens, inner.source_padding
+        self.longest_target, self.start, self.select = inner.longest_target, inner.start, inner.select
 
-    def step(self, state: Any, tokens_BW: Tensor) -> Tensor:  # noqa: ANN401
-        self.rows += tokens_BW.numel()
-        log_probabilities_BWV: Tensor = self.inner.step(state, tokens_BW)
+    def step(self, state: Any, tokens_BW: Ids) -> LogProbabilities:  # noqa: ANN401
+        self.rows += tokens_BW.size
+        log_probabilities_BWV: LogProbabilities = self.inner.step(state, tokens_BW)
         return log_probabilities_BWV
 
 
@@ -181,13 +181,13 @@ def test_a_term_has_a_form_for_each_place_that_it_can_stand_in(
     tokenizer = load("float32").tokenizers.target
     quote = tokenizer.encode("„")
 
-    def forms(term: str) -> set[tuple[str, Place, bool]]:
+    def forms(term: str) -> set[tuple[str, TermPlace, bool]]:
         return {
             (tokenizer.decode([*quote, *form.tokens]), form.begins_from, form.needs_edge_after)
             for form in constraint_of(term, tokenizer).forms
         }
 
-    inside, edge, start = Place
+    inside, edge, start = TermPlace
     assert forms("Hund") == {("„ Hund", inside, True), ("„Hund", edge, True)}
     assert forms("im Haus") == {("„ im Haus", inside, True), ("„im Haus", edge, True), ("„ Im Haus", start, True)}
     assert forms("C++") == {("„ C++", inside, False), ("„C++", edge, False)}

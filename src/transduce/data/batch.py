@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from transduce.data.batching import Sentences
+from transduce.data.padding import pad_ids
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
@@ -100,10 +100,7 @@ def collate(
 
 def pad_rows(rows: Sequence[Ids], *, padding: int = OWN_SPECIAL_TOKENS.padding) -> Tensor:
     """Return rows of ids as one int64 tensor, padded at the end to the longest."""
-    padded = np.full((len(rows), max(map(len, rows), default=0)), padding, dtype=np.int64)
-    for place, row in enumerate(rows):
-        padded[place, : len(row)] = row
-    return torch.from_numpy(padded)
+    return torch.from_numpy(pad_ids(rows, padding=padding))
 
 
 def _resegmented(usual: tuple[Ids, Ids], texts: tuple[str, str], sentence: int, how: Resegmentation) -> list[Ids]:

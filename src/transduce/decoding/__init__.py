@@ -1,1 +1,1 @@
-"""Section 6.1 of the paper: beam search with length penalty, also with terms to hold, and sampling; no network here."""
+"""Section 6.1 of the paper: beam search with length penalty, with terms to hold, and sampling; no torch, no network."""

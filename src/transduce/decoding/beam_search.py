@@ -12,7 +12,7 @@ are wanted, the n-th best finished score must exceed that bound. Where nothing f
 hypotheses alive are given back.
 
 A departure by name, `stop = "full"`, is what other toolkits do: `beam` hypotheses must have finished, whatever they
-score, and of those that end only the ones among the `beam` best candidates count. (Were the others to count, poor ones
+score, and of those that end only the ones among the `beam` best candidates count. (If the others counted, poor ones
 would fill the places, and a sentence would stop too soon.)
 
 Width 1 is greedy: one candidate is kept, the most probable token, and the first end token ends the sentence.
@@ -27,17 +27,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+import numpy as np
 
-from transduce.decoding.candidates import best_candidates, stable_topk
+from transduce.decoding.candidates import best_candidates, require_numbers
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.length_penalty import length_penalty
-from transduce.decoding.request import Request
-from transduce.decoding.stepwise import State, Stepwise, take_steps
-from transduce.text.tokenizer import EOS, PAD
+from transduce.decoding.request import OutputRequest
+from transduce.decoding.search_loop import run_search
+from transduce.networks.stepwise import BestExtensions, Booleans, Ids, LogProbabilities, Ranking, State, Stepwise
 
 # What is found where every token is forbidden or impossible before the output could end.
 NOTHING = Hypothesis(tokens=(), log_probability=-math.inf, score=-math.inf, is_finished=False)
@@ -47,40 +45,46 @@ NOTHING = Hypothesis(tokens=(), log_probability=-math.inf, score=-math.inf, is_f
 class _Hypotheses:
     """K hypotheses of each of B sentences, best first; log-probability -inf marks a place that none has taken."""
 
-    tokens_BKT: Tensor
-    log_probabilities_BK: Tensor
+    tokens_BKT: Ids
+    log_probabilities_BK: LogProbabilities
 
     @classmethod
-    def empty(cls, sentences: int, places: int, *, device: torch.device) -> Self:
-        tokens_BKT = torch.empty(sentences, places, 0, dtype=torch.int64, device=device)
-        return cls(tokens_BKT, torch.zeros(sentences, places, device=device))
+    def empty(cls, sentences: int, places: int) -> Self:
+        return cls(np.empty((sentences, places, 0), dtype=np.int64), np.zeros((sentences, places), dtype=np.float32))
 
     @property
     def length(self) -> int:
-        return self.tokens_BKT.size(2)
+        return int(self.tokens_BKT.shape[2])
 
-    def of_sentences(self, sentences: Tensor) -> Self:
+    def of_sentences(self, sentences: Ids) -> Self:
         return type(self)(self.tokens_BKT[sentences], self.log_probabilities_BK[sentences])
 
-    def at(self, places_BP: Tensor) -> Self:
-        return type(self)(_rows(self.tokens_BKT, places_BP), self.log_probabilities_BK.gather(1, places_BP))
+    def at(self, places_BP: Ids) -> Self:
+        sentences_B1 = np.arange(len(places_BP))[:, None]
+        return type(self)(self.tokens_BKT[sentences_B1, places_BP], self.log_probabilities_BK[sentences_B1, places_BP])
 
     def first(self, places: int) -> Self:
         return type(self)(self.tokens_BKT[:, :places], self.log_probabilities_BK[:, :places])
 
-    def without(self, is_left_out_BK: Tensor) -> Self:
-        return type(self)(self.tokens_BKT, self.log_probabilities_BK.masked_fill(is_left_out_BK, -math.inf))
+    def without(self, is_left_out_BK: Booleans) -> Self:
+        kept_BK = np.where(is_left_out_BK, self.log_probabilities_BK.dtype.type(-math.inf), self.log_probabilities_BK)
+        return type(self)(self.tokens_BKT, kept_BK)
+
+    def extended(self, best: BestExtensions) -> Self:
+        tokens_BCT = self.tokens_BKT[np.arange(len(best.beams_BC))[:, None], best.beams_BC]
+        return type(self)(np.concatenate([tokens_BCT, best.tokens_BC[..., None]], axis=2), best.log_probabilities_BC)
 
     def followed_by(self, longer: Self) -> Self:
-        tokens_BKT = functional.pad(self.tokens_BKT, (0, longer.length - self.length), value=PAD)
+        filler_BKT = np.zeros((*self.tokens_BKT.shape[:2], longer.length - self.length), dtype=np.int64)
+        tokens_BKT = np.concatenate([self.tokens_BKT, filler_BKT], axis=2)  # behind an end token, so never read
         return type(self)(
-            torch.cat([tokens_BKT, longer.tokens_BKT], dim=1),
-            torch.cat([self.log_probabilities_BK, longer.log_probabilities_BK], dim=1),
+            np.concatenate([tokens_BKT, longer.tokens_BKT], axis=1),
+            np.concatenate([self.log_probabilities_BK, longer.log_probabilities_BK], axis=1),
         )
 
-    def listed(self, sentence: int, *, alpha: float) -> list[Hypothesis]:
+    def listed(self, sentence: int, request: OutputRequest) -> list[Hypothesis]:
         return [
-            Hypothesis.of(tokens, log_probability=log_probability, alpha=alpha)
+            request.hypothesis(tokens, log_probability)
             for tokens, log_probability in zip(
                 self.tokens_BKT[sentence].tolist(), self.log_probabilities_BK[sentence].tolist(), strict=True
             )
@@ -89,76 +93,87 @@ class _Hypotheses:
 
 
 @dataclass
-class _Search:
+class _BeamSearch:
     """The sentences of a batch that are still searched for, and what was found of them so far."""
 
-    request: Request
+    request: OutputRequest
+    ranking: Ranking | None  # the model, if it is to choose the best extensions itself
     beam: int
-    numbers_B: Tensor
+    numbers_B: Ids
     alive: _Hypotheses
     finished: _Hypotheses
-    scores_BF: Tensor  # of the finished
+    scores_BF: LogProbabilities  # of the finished
 
     @property
-    def newest_BW(self) -> Tensor:
+    def newest_BW(self) -> Ids:
         return self.alive.tokens_BKT[..., -1]
 
-    def advance(self, log_probabilities_BWV: Tensor) -> Tensor:
+    def advance(self, stepper: Stepwise[State], state: State, tokens_BW: Ids) -> Ids:
         """Take one step; return which beam each hypothesis that is now alive continues, shape (B, W)."""
-        self.request.forbid(log_probabilities_BWV, position=self.alive.length)
-        count = 2 * self.beam if self.beam > 1 else 1
-        best = best_candidates(log_probabilities_BWV, self.alive.log_probabilities_BK, count=count)
-        tokens_BCT = torch.cat([_rows(self.alive.tokens_BKT, best.beams_BC), best.tokens_BC[..., None]], dim=2)
-        candidates = _Hypotheses(tokens_BCT, best.log_probabilities_BC)
-        is_ended_BC = best.tokens_BC == EOS
-        if not bool(is_ended_BC.any()):
+        best = self._best_extensions(stepper, state, tokens_BW)
+        candidates = self.alive.extended(best)
+        is_ended_BC = best.tokens_BC == self.request.tokens.end
+        if not is_ended_BC.any():
             self.alive = candidates.first(self.beam)
             return best.beams_BC[:, : self.beam]
         is_left_out_BC = ~is_ended_BC
         if self.request.stops_when_full:
             is_left_out_BC[:, self.beam :] = True  # such an end does not count
         self._finish(candidates.without(is_left_out_BC))
-        order_BW = is_ended_BC.sort(dim=1, stable=True).indices[:, : self.beam]  # those that go on, best first
+        order_BW = is_ended_BC.argsort(axis=1, kind="stable")[:, : self.beam]  # those that go on, best first
         self.alive = candidates.without(is_ended_BC).at(order_BW)
-        return best.beams_BC.gather(1, order_BW)
+        beams_BW: Ids = best.beams_BC[np.arange(len(order_BW))[:, None], order_BW]
+        return beams_BW
+
+    def _best_extensions(self, stepper: Stepwise[State], state: State, tokens_BW: Ids) -> BestExtensions:
+        position, alive_BW = self.alive.length, self.alive.log_probabilities_BK
+        count = 2 * self.beam if self.beam > 1 else 1
+        if self.ranking is not None and not self.request.forces(position):
+            forbidden = self.request.forbidden(position)
+            best = self.ranking.step_best(state, tokens_BW, alive_BW, count=count, forbidden=forbidden)
+            require_numbers(best.log_probabilities_BC)
+            return best
+        log_probabilities_BWV = stepper.step(state, tokens_BW)
+        self.request.forbid(log_probabilities_BWV, position=position)
+        return best_candidates(log_probabilities_BWV, alive_BW, count=count)
 
     def _finish(self, ended: _Hypotheses) -> None:
         scores_BC = ended.log_probabilities_BK / length_penalty(ended.length, alpha=self.request.length_penalty)
-        all_scores_BK = torch.cat([self.scores_BF, scores_BC], dim=1)
-        self.scores_BF, places_BF = stable_topk(all_scores_BK, count=self.beam)
+        all_scores_BK = np.concatenate([self.scores_BF, scores_BC], axis=1)
+        places_BF = (-all_scores_BK).argsort(axis=1, kind="stable")[:, : self.beam]
+        self.scores_BF = all_scores_BK[np.arange(len(places_BF))[:, None], places_BF]
         self.finished = self.finished.followed_by(ended).at(places_BF)
 
-    def release(self, found: list[list[Hypothesis]]) -> Tensor | None:
-        """Put what was found of the sentences that are done into `found`; return where the others stood, if not all."""
+    def release(self, found: list[list[Hypothesis]]) -> Ids | None:
+        """Put what was found of the sentences that are done into `found`; return the places of the others, if any."""
         is_done_B = self._is_done()
-        if not bool(is_done_B.any()):
+        if not is_done_B.any():
             return None
-        leaving, staying = is_done_B.nonzero()[:, 0], (~is_done_B).nonzero()[:, 0]
-        alpha = self.request.length_penalty
-        for row, number in zip(leaving.tolist(), self.numbers_B[leaving].tolist(), strict=True):
-            best = self.finished.listed(row, alpha=alpha) or self.alive.listed(row, alpha=alpha) or [NOTHING]
-            found[number] = best[: self.request.alternatives]
+        for row in np.flatnonzero(is_done_B).tolist():
+            best = self.finished.listed(row, self.request) or self.alive.listed(row, self.request) or [NOTHING]
+            found[self.numbers_B[row]] = best[: self.request.alternatives]
+        staying = np.flatnonzero(~is_done_B)
         self.request = self.request.select(staying)
         self.numbers_B, self.scores_BF = self.numbers_B[staying], self.scores_BF[staying]
         self.alive, self.finished = self.alive.of_sentences(staying), self.finished.of_sentences(staying)
         return staying
 
-    def _is_done(self) -> Tensor:
+    def _is_done(self) -> Booleans:
         best_alive_B = self.alive.log_probabilities_BK[:, 0]
-        is_done_B = (self.alive.length >= self.request.limit_B) | (best_alive_B == -math.inf)
-        if self.request.stops_when_full and self.scores_BF.size(1) == self.beam:
+        is_done_B: Booleans = (self.alive.length >= self.request.limit_B) | (best_alive_B == -math.inf)
+        if self.request.stops_when_full and self.scores_BF.shape[1] == self.beam:
             return is_done_B | (self.scores_BF[:, -1] > -math.inf)
         wanted = self.request.alternatives
-        if self.scores_BF.size(1) < wanted:
+        if self.scores_BF.shape[1] < wanted:
             return is_done_B
-        limit_B = self.request.limit_B.to(best_alive_B.dtype)
+        limit_B = self.request.limit_B.astype(best_alive_B.dtype)
         bound_B = best_alive_B / length_penalty(limit_B, alpha=self.request.length_penalty)
         return is_done_B | (self.scores_BF[:, wanted - 1] > bound_B)
 
 
 def beam_search(
     stepper: Stepwise[State],
-    source_BS: Tensor,
+    source_BS: Ids,
     config: DecodingConfig,
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
@@ -168,17 +183,14 @@ def beam_search(
     There are fewer if fewer finish within the limit. `source_BS` is padded; `prefixes`, one for each sentence and
     maybe empty, are tokens that its output must begin with.
     """
-    sentences, device = source_BS.size(0), source_BS.device
-    search = _Search(
-        request=Request.of(source_BS, config, prefixes=prefixes, longest_target=stepper.longest_target),
+    sentences = len(source_BS)
+    search = _BeamSearch(
+        request=OutputRequest.of(stepper, source_BS, config, prefixes=prefixes),
+        ranking=stepper if isinstance(stepper, Ranking) and stepper.prefers_ranking else None,
         beam=config.beam,
-        numbers_B=torch.arange(sentences, device=device),
-        alive=_Hypotheses.empty(sentences, 1, device=device),
-        finished=_Hypotheses.empty(sentences, 0, device=device),
-        scores_BF=torch.empty(sentences, 0, device=device),
+        numbers_B=np.arange(sentences),
+        alive=_Hypotheses.empty(sentences, 1),
+        finished=_Hypotheses.empty(sentences, 0),
+        scores_BF=np.empty((sentences, 0), dtype=np.float32),
     )
-    return take_steps(stepper, source_BS, search)
-
-
-def _rows(tokens_BKT: Tensor, places_BP: Tensor) -> Tensor:
-    return tokens_BKT.gather(1, places_BP[..., None].expand(-1, -1, tokens_BKT.size(2)))
+    return run_search(stepper, source_BS, search)

@@ -1,91 +1,104 @@
 """The best continuations of each sentence's beams, with ties decided: the lower beam first, then the lower token.
 
-A step of beam 4 over 32 sentences and 8,000 tokens chooses 8 of 32,000 sums for each sentence. The sums are never
-all made: the vocabulary is cut into runs of neighbouring tokens, the runs with the best maxima are found, and only
-those are looked into. A token among the best n lies in one of the n runs with the best maxima, because each better
-run holds at least one better token; as runs and tokens are in the same order, the same holds among equals.
+A step of beam 4 over 32 sentences and 8,000 tokens chooses 8 of 32,000 sums for each sentence. Few of the sums are
+compared with each other:
+
+1. Each beam's tokens are cut into runs, and the largest sum of each run is found.
+2. Let m be the n-th largest of a sentence's runs. At least n sums reach m, so the n best are among those that do.
+3. The runs that reach m are looked into, and the sums in them that reach m, seldom more than 2n, are sorted.
 """
 
 import math
-from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from transduce.errors import ModelError
+from transduce.networks.stepwise import BestExtensions, Ids, LogProbabilities
 
-RUN = 64  # tokens; of 16, 32, 64 and 128 the fastest at V 8,000, and near it at 32,000
-FEW = 40_000  # sums that are made and sorted sooner than runs are found
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Extended hypotheses, C for each sentence, best first; log-probability -inf marks one that cannot be."""
-
-    log_probabilities_BC: Tensor
-    beams_BC: Tensor
-    tokens_BC: Tensor
+RUNS = 8  # for each candidate: with 4 more sums reach m, with 16 there are more maxima to find
+FEWEST_RUNS = 2  # for each candidate; with fewer, all sums are compared
+SHORTEST_RUN, LONGEST_RUN = 64, 1000  # tokens; shorter runs take longer to find, longer ones to look into
 
 
-def best_candidates(log_probabilities_BWV: Tensor, alive_BW: Tensor, *, count: int) -> Candidates:
+def best_candidates(
+    log_probabilities_BWV: LogProbabilities, alive_BW: LogProbabilities, *, count: int
+) -> BestExtensions:
     """Return the `count` best of all one-token extensions, or all there are, for each sentence.
 
     `alive_BW` holds the log-probabilities of the hypotheses that the tokens extend.
     """
     _, beams, vocabulary_size = log_probabilities_BWV.shape
-    if log_probabilities_BWV.numel() <= FEW or beams * vocabulary_size <= 2 * RUN * count:
-        sums_BN = (log_probabilities_BWV + alive_BW[:, :, None]).flatten(start_dim=1)
-        best_BC, position_BC = stable_topk(sums_BN, count=count)
-    else:
-        best_BC, position_BC = _best_in_runs(log_probabilities_BWV, alive_BW, count=count)
-    require_numbers(best_BC[:, 0])  # NaN ranks above every number
-    return Candidates(best_BC, position_BC // vocabulary_size, position_BC % vocabulary_size)
+    count = min(count, beams * vocabulary_size)
+    if count == 1:
+        return _best(log_probabilities_BWV, alive_BW)
+    rows_RV, alive_R = log_probabilities_BWV.reshape(-1, vocabulary_size), alive_BW.reshape(-1)
+    row_N, token_N = _reaching_extensions(rows_RV, alive_R, beams=beams, count=count)
+    sums_N, sentence_N = rows_RV[row_N, token_N] + alive_R[row_N], row_N // beams
+    order_N = np.lexsort((row_N * vocabulary_size + token_N, -sums_N, sentence_N))
+    sentence_N = sentence_N[order_N]
+    rank_N = np.arange(len(order_N)) - np.searchsorted(sentence_N, sentence_N)
+    is_best_N = rank_N < count
+    order_N, place = order_N[is_best_N], (sentence_N[is_best_N], rank_N[is_best_N])
+    best_BC = np.full((len(alive_BW), count), -math.inf, dtype=sums_N.dtype)
+    beams_BC, tokens_BC = np.zeros((2, *best_BC.shape), dtype=np.int64)
+    best_BC[place], beams_BC[place], tokens_BC[place] = sums_N[order_N], row_N[order_N] % beams, token_N[order_N]
+    return BestExtensions(best_BC, beams_BC, tokens_BC)
 
 
-def require_numbers(values: Tensor) -> None:
-    """Refuse to go on with a model that has stopped making sense."""
-    if bool(values.isnan().any()):
+def stable_topk(values_RN: LogProbabilities, *, count: int) -> tuple[LogProbabilities, Ids]:
+    """Return the `count` largest values (or all there are), largest first, and where they are; ties by position."""
+    best = best_candidates(values_RN[:, None], np.zeros((len(values_RN), 1), dtype=values_RN.dtype), count=count)
+    return best.log_probabilities_BC, best.tokens_BC
+
+
+def require_numbers(values: NDArray[Any]) -> None:
+    """Refuse to go on with a model whose probabilities are NaN."""
+    if np.isnan(values).any():
         raise ModelError(
             "the model's probabilities are not numbers (NaN): its weights are damaged, or its training diverged. "
             "Take an earlier checkpoint, or float32 if it was running in a lower precision."
         )
 
 
-def stable_topk(values_BN: Tensor, *, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` largest values (or all there are), largest first, and where they are; ties by position.
-
-    torch.topk promises no order among equals, but it is fast and equals are rare: only they pay for a stable sort.
-    """
-    size = values_BN.size(1)
-    count = min(count, size)
-    best_BC, position_BC = values_BN.topk(min(count + 1, size), dim=1)
-    if bool((best_BC[:, 1:] == best_BC[:, :-1]).any()):
-        best_BC, position_BC = values_BN.sort(dim=1, descending=True, stable=True)
-    return best_BC[:, :count], position_BC[:, :count]
+def _best(log_probabilities_BWV: LogProbabilities, alive_BW: LogProbabilities) -> BestExtensions:
+    sums_BN = (log_probabilities_BWV + alive_BW[..., None]).reshape(len(alive_BW), -1)
+    position_B1 = sums_BN.argmax(axis=1, keepdims=True)  # the first of equals; NaN is larger than every number
+    best_B1 = np.take_along_axis(sums_BN, position_B1, axis=1)
+    require_numbers(best_B1)
+    return BestExtensions(best_B1, *np.divmod(position_B1, log_probabilities_BWV.shape[2]))
 
 
-def _best_in_runs(log_probabilities_BWV: Tensor, alive_BW: Tensor, *, count: int) -> tuple[Tensor, Tensor]:
-    sentences, beams, vocabulary_size = log_probabilities_BWV.shape
-    runs = -(-vocabulary_size // RUN)
-    maxima_BWR = _run_maxima(log_probabilities_BWV).add_(alive_BW[:, :, None])
-    _, run_BC = stable_topk(maxima_BWR.flatten(start_dim=1), count=count)
-    run_BC = run_BC.sort(dim=1).values  # so that, among the tokens looked into, a lower place is a lower position
-    beam_BC = run_BC // runs
-    token_BCN = (run_BC % runs)[:, :, None] * RUN + torch.arange(RUN, device=run_BC.device)
-    position_BCN = beam_BC[:, :, None] * vocabulary_size + token_BCN.clamp(max=vocabulary_size - 1)
-    position_BN = position_BCN.flatten(start_dim=1)
-    log_probabilities_BN = log_probabilities_BWV.reshape(sentences, beams * vocabulary_size).gather(1, position_BN)
-    sums_BCN = log_probabilities_BN.view_as(position_BCN).add_(alive_BW.gather(1, beam_BC)[:, :, None])
-    if vocabulary_size % RUN:  # then the last run is shorter, and some of these tokens are beyond it
-        sums_BCN.masked_fill_(token_BCN >= vocabulary_size, -math.inf)
-    best_BC, place_BC = stable_topk(sums_BCN.flatten(start_dim=1), count=count)
-    return best_BC, position_BN.gather(1, place_BC)
+def _reaching_extensions(
+    rows_RV: LogProbabilities, alive_R: LogProbabilities, *, beams: int, count: int
+) -> tuple[Ids, Ids]:
+    """Return row and token of each possible extension that may be among the `count` best of its sentence."""
+    runs, length = _runs(rows_RV.shape[1], beams=beams, count=count)
+    whole = runs * length  # tokens that are in runs; each of the few after them is a run of one
+    runs_RUN = rows_RV[:, :whole].reshape(len(rows_RV), runs, length)
+    maxima_RU = np.concatenate([runs_RUN.max(axis=2), rows_RV[:, whole:]], axis=1) + alive_R[:, None]
+    largest_BC = np.partition(maxima_RU.reshape(len(rows_RV) // beams, -1), -count, axis=1)[:, -count:]
+    require_numbers(largest_BC)  # NaN is larger than every number
+    least_B = np.maximum(largest_BC[:, 0], np.finfo(largest_BC.dtype).min)  # where fewer than `count` are possible
+    least_R = least_B.repeat(beams)
+    row_M, run_M = _reaching(maxima_RU, least_R)
+    is_run_M = run_M < runs
+    row_L, run_L = row_M[is_run_M], run_M[is_run_M]
+    which_N, place_N = _reaching(runs_RUN[row_L, run_L] + alive_R[row_L, None], least_R[row_L])
+    return (
+        np.concatenate([row_L[which_N], row_M[~is_run_M]]),
+        np.concatenate([run_L[which_N] * length + place_N, run_M[~is_run_M] + (whole - runs)]),
+    )
 
 
-def _run_maxima(log_probabilities_BWV: Tensor) -> Tensor:
-    vocabulary_size = log_probabilities_BWV.size(-1)
-    whole = vocabulary_size - vocabulary_size % RUN
-    maxima_BWR: Tensor = log_probabilities_BWV[..., :whole].unflatten(-1, (-1, RUN)).amax(dim=-1)
-    if whole == vocabulary_size:
-        return maxima_BWR
-    return torch.cat([maxima_BWR, log_probabilities_BWV[..., whole:].amax(dim=-1, keepdim=True)], dim=-1)
+def _runs(vocabulary_size: int, *, beams: int, count: int) -> tuple[int, int]:
+    """Return how many runs each beam's tokens are cut into, and the length of each."""
+    length = min(max(beams * vocabulary_size // (RUNS * count), SHORTEST_RUN), LONGEST_RUN)
+    runs = vocabulary_size // length
+    return (runs, vocabulary_size // runs) if beams * runs >= FEWEST_RUNS * count else (0, 1)
+
+
+def _reaching(values_RN: LogProbabilities, least_R: LogProbabilities) -> tuple[Ids, Ids]:
+    """Return row and column of each value that is at least its row's least."""
+    return np.divmod(np.flatnonzero(values_RN >= least_R[:, None]), values_RN.shape[1])

@@ -1,18 +1,21 @@
 """Beam search among outputs that hold given terms: the grid of Hokamp and Liu (2017), Post and Vilar's banks (2018).
 
 Hypotheses compete only with those that have met equally many tokens of the constraints: each such count is a bank, and
-each bank has a beam of its own. Those that begin a term early have paid for improbable tokens and would lose against
-those that put it off; in banks they do not meet, so at every length some hypothesis has every part of the terms, and
-where in the sentence a term goes best is decided among complete ones, by log P alone. A step's candidates are
+each bank has a beam of its own. A hypothesis that begins a term early has added improbable tokens and would lose
+against one that puts the term off. Banks keep the two apart: at every length some hypothesis has every part of the
+terms, and where in the sentence a term goes best is decided among complete ones, by log P alone.
 
-- of each hypothesis, its 2 · beam most probable tokens, and as many that leave a term whole that it has just written;
+A step's candidates are
+
+- of each hypothesis, its 2 · beam most probable tokens;
+- of each that has just written a term, the 2 · beam most probable tokens that make no longer word of it;
 - of each hypothesis, all tokens that begin a term or go on with one, however improbable.
 
 A hypothesis ends only when all constraints are met. Everything else, from scores to when a sentence is done, is as in
 `beam_search`; without constraints there is one bank, and the same is found.
 
-Post and Vilar share one fixed beam out over the banks, so that the more is asked of a sentence the more narrowly it is
-searched. Here each bank has the whole beam, as in the grid, as long as a sentence has at most `MOST_ROWS` hypotheses.
+Post and Vilar divide one fixed beam among the banks, so that more constraints narrow the search. Here each bank has the
+whole beam, as in the grid, as long as a sentence has at most `MOST_ROWS` hypotheses.
 """
 
 import math
@@ -20,17 +23,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from transduce.decoding.candidates import require_numbers, stable_topk
+from transduce.decoding.candidates import stable_topk
 from transduce.decoding.config import DecodingConfig
-from transduce.decoding.constraints import Constraints, Progress, Tokens
+from transduce.decoding.constraints import ConstraintProgress, Constraints, Tokens
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.length_penalty import length_penalty
-from transduce.decoding.request import Request
-from transduce.decoding.stepwise import State, Stepwise, take_steps
-from transduce.text.tokenizer import EOS
+from transduce.decoding.request import OutputRequest
+from transduce.decoding.search_loop import run_search
+from transduce.networks.stepwise import Booleans, Ids, LogProbabilities, State, Stepwise
 
 MOST_ROWS = 128  # hypotheses of one sentence; a bank's beam narrows, down to 1, where there are too many banks
 
@@ -39,7 +41,7 @@ MOST_ROWS = 128  # hypotheses of one sentence; a bank's beam narrows, down to 1,
 class _Alive:
     tokens: Tokens
     log_probability: float
-    progress: Progress
+    progress: ConstraintProgress
     beam: int  # which one it continues
 
 
@@ -48,21 +50,21 @@ class _Extension:
     log_probability: float  # of all tokens
     beam: int
     token: int
-    progress: Progress
+    progress: ConstraintProgress
 
 
 @dataclass
-class _Sentence:
+class _ConstrainedSentence:
     """A sentence that is still searched for, and what was found of it so far."""
 
     number: int
     constraints: Constraints
     beam: int
-    is_closed_by_V: Tensor
+    is_closed_by_V: Booleans
     alive: list[_Alive]
     finished: list[Hypothesis] = field(default_factory=list)
 
-    def extend(self, more: dict[tuple[int, int], float], request: Request) -> None:
+    def extend(self, more: dict[tuple[int, int], float], request: OutputRequest) -> None:
         """Take one step, given the log-probability of each token that may extend one of the beams."""
         banks: defaultdict[int, list[_Extension]] = defaultdict(list)
         for (beam, token), log_probability in more.items():
@@ -75,31 +77,30 @@ class _Sentence:
             best = sorted(banks[bank], key=lambda e: (-e.log_probability, e.beam, e.token))
             best = best[: 2 * self.beam if self.beam > 1 else 1]
             for e in best[: self.beam] if request.stops_when_full else best:
-                if e.token == EOS:
-                    ended = Hypothesis.of(
-                        (*before[e.beam].tokens, EOS), log_probability=e.log_probability, alpha=request.length_penalty
-                    )
-                    self.finished.append(ended)
-            going_on = [e for e in best if e.token != EOS][: self.beam]
+                if e.token == request.tokens.end:
+                    self.finished.append(request.hypothesis((*before[e.beam].tokens, e.token), e.log_probability))
+            going_on = [e for e in best if e.token != request.tokens.end][: self.beam]
             self.alive += [
                 _Alive((*before[e.beam].tokens, e.token), e.log_probability, e.progress, e.beam) for e in going_on
             ]
         self.finished = sorted(self.finished, key=lambda hypothesis: -hypothesis.score)[: self.beam]
 
-    def may_end(self, beam: int) -> bool:
+    def may_end(self, beam: int, *, end: int) -> bool:
+        """Return whether a hypothesis would meet all constraints with the end token."""
         hypothesis = self.alive[beam]
-        return not self.constraints.advance(hypothesis.progress, hypothesis.tokens, EOS).unmet
+        return not self.constraints.advance(hypothesis.progress, hypothesis.tokens, end).unmet
 
-    def found(self, request: Request) -> list[Hypothesis]:
+    def found(self, request: OutputRequest) -> list[Hypothesis]:
         """Return the finished hypotheses; where there are none, those alive that lack nothing but their end."""
-        whole = [hypothesis for beam, hypothesis in enumerate(self.alive) if self.may_end(beam)]
+        end = request.tokens.end
+        whole = [hypothesis for beam, hypothesis in enumerate(self.alive) if self.may_end(beam, end=end)]
         unfinished = [
-            Hypothesis.of(own.tokens, log_probability=own.log_probability, alpha=request.length_penalty)
+            request.hypothesis(own.tokens, own.log_probability)
             for own in sorted(whole, key=lambda own: -own.log_probability)
         ]
         return (self.finished or unfinished)[: request.alternatives]
 
-    def is_done(self, request: Request, *, limit: int) -> bool:
+    def is_done(self, request: OutputRequest, *, limit: int) -> bool:
         if not self.alive or len(self.alive[0].tokens) >= limit:
             return True
         if request.stops_when_full:
@@ -113,29 +114,30 @@ class _Sentence:
 
 
 @dataclass
-class _Search:
+class _ConstrainedSearch:
     """The sentences of a batch that are still searched for."""
 
-    request: Request
-    sentences: list[_Sentence]
+    request: OutputRequest
+    sentences: list[_ConstrainedSentence]
     count: int  # of candidates for each hypothesis
     width: int = 1  # the most hypotheses of a sentence when the last step was taken
 
     @property
-    def newest_BW(self) -> Tensor:
+    def newest_BW(self) -> Ids:
         return self._padded([[hypothesis.tokens[-1] for hypothesis in own.alive] for own in self.sentences])
 
-    def advance(self, log_probabilities_BWV: Tensor) -> Tensor:
+    def advance(self, stepper: Stepwise[State], state: State, tokens_BW: Ids) -> Ids:
         """Take one step; return which beam each hypothesis that is now alive continues, shape (B, W)."""
         position = len(self.sentences[0].alive[0].tokens)
+        log_probabilities_BWV = stepper.step(state, tokens_BW)
         self.request.forbid(log_probabilities_BWV, position=position)
         for sentence, more in zip(self.sentences, self._extensions(log_probabilities_BWV), strict=True):
             sentence.extend(more, self.request)
         self.width = max(len(own.alive) for own in self.sentences)
         return self._padded([[hypothesis.beam for hypothesis in own.alive] for own in self.sentences])
 
-    def release(self, found: list[list[Hypothesis]]) -> Tensor | None:
-        """Put what was found of the sentences that are done into `found`; return where the others stood, if not all."""
+    def release(self, found: list[list[Hypothesis]]) -> Ids | None:
+        """Put what was found of the sentences that are done into `found`; return the places of the others, if any."""
         limits = self.request.limit_B.tolist()
         staying = []
         for row, (sentence, limit) in enumerate(zip(self.sentences, limits, strict=True)):
@@ -146,17 +148,18 @@ class _Search:
         if len(staying) == len(self.sentences):
             return None
         self.sentences = [self.sentences[row] for row in staying]
-        staying_B = torch.tensor(staying, dtype=torch.int64, device=self.request.limit_B.device)
+        staying_B = np.array(staying, dtype=np.int64)
         self.request = self.request.select(staying_B)
         return staying_B
 
-    def _extensions(self, log_probabilities_BWV: Tensor) -> list[dict[tuple[int, int], float]]:
+    def _extensions(self, log_probabilities_BWV: LogProbabilities) -> list[dict[tuple[int, int], float]]:
         """Return for each sentence the tokens worth a look, by the beam that each would extend, and their log p."""
         places = [(row, beam) for row, own in enumerate(self.sentences) for beam in range(len(own.alive))]
-        rows_R, beams_R = torch.tensor(places, device=log_probabilities_BWV.device).T
+        rows_R, beams_R = np.array(places).T
         log_probabilities_RV = log_probabilities_BWV[rows_R, beams_R]
-        cannot_end = [r for r, (row, beam) in enumerate(places) if not self.sentences[row].may_end(beam)]
-        log_probabilities_RV[cannot_end, EOS] = -math.inf
+        end = self.request.tokens.end
+        cannot_end = [r for r, (row, beam) in enumerate(places) if not self.sentences[row].may_end(beam, end=end)]
+        log_probabilities_RV[cannot_end, end] = -math.inf
         chosen = [*self._likeliest(log_probabilities_RV), *self._of_terms(log_probabilities_RV, places)]
         extensions: list[dict[tuple[int, int], float]] = [{} for _ in self.sentences]
         for r, token, log_probability in chosen:
@@ -165,14 +168,13 @@ class _Search:
                 extensions[row][beam, token] = log_probability
         return extensions
 
-    def _likeliest(self, log_probabilities_RV: Tensor) -> list[tuple[int, int, float]]:
+    def _likeliest(self, log_probabilities_RV: LogProbabilities) -> list[tuple[int, int, float]]:
         best_RC, tokens_RC = stable_topk(log_probabilities_RV, count=self.count)
-        require_numbers(best_RC[:, 0])
         both = zip(tokens_RC.tolist(), best_RC.tolist(), strict=True)
         return [(r, *pair) for r, (tokens, best) in enumerate(both) for pair in zip(tokens, best, strict=True)]
 
     def _of_terms(
-        self, log_probabilities_RV: Tensor, places: Sequence[tuple[int, int]]
+        self, log_probabilities_RV: LogProbabilities, places: Sequence[tuple[int, int]]
     ) -> list[tuple[int, int, float]]:
         wanted: list[tuple[int, int]] = []
         awaiting: list[int] = []
@@ -183,24 +185,25 @@ class _Search:
                 awaiting.append(r)
         chosen: list[tuple[int, int, float]] = []
         if wanted:
-            rows_N, tokens_N = torch.tensor(wanted, device=log_probabilities_RV.device).T
+            rows_N, tokens_N = np.array(wanted).T
             values = log_probabilities_RV[rows_N, tokens_N].tolist()
             chosen += [(r, token, value) for (r, token), value in zip(wanted, values, strict=True)]
         if awaiting:
-            is_closed_by_AV = torch.stack([self.sentences[places[r][0]].is_closed_by_V for r in awaiting])
-            whole_AV = log_probabilities_RV[awaiting].masked_fill(~is_closed_by_AV, -math.inf)
+            is_closed_by_AV = np.stack([self.sentences[places[r][0]].is_closed_by_V for r in awaiting])
+            whole_AV = log_probabilities_RV[awaiting]
+            whole_AV[~is_closed_by_AV] = -math.inf
             chosen += [(awaiting[a], token, value) for a, token, value in self._likeliest(whole_AV)]
         return chosen
 
-    def _padded(self, rows: list[list[int]]) -> Tensor:
-        """Return one row for each sentence; where others have more beams, its first stands in and is not looked at."""
+    def _padded(self, rows: list[list[int]]) -> Ids:
+        """Return one row for each sentence; where others have more beams, its first is repeated and ignored."""
         padded = [[*row, *(row[:1] or [0]) * (self.width - len(row))] for row in rows]
-        return torch.tensor(padded, dtype=torch.int64, device=self.request.limit_B.device).view(len(rows), self.width)
+        return np.array(padded, dtype=np.int64).reshape(len(rows), self.width)
 
 
 def constrained_search(
     stepper: Stepwise[State],
-    source_BS: Tensor,
+    source_BS: Ids,
     config: DecodingConfig,
     *,
     constraints: Sequence[Constraints],
@@ -210,19 +213,19 @@ def constrained_search(
 
     A sentence has none where the limit leaves no room for its constraints. The rest is as in `beam_search`.
     """
-    request = Request.of(source_BS, config, prefixes=prefixes, longest_target=stepper.longest_target)
+    request = OutputRequest.of(stepper, source_BS, config, prefixes=prefixes)
     sentences = [
-        _Sentence(
+        _ConstrainedSentence(
             number,
             own,
             beam=bank_beam(own, config),
-            is_closed_by_V=torch.tensor(own.edges.is_closed_by, device=source_BS.device),
+            is_closed_by_V=np.array(own.edges.is_closed_by),
             alive=[_Alive((), 0.0, own.start, beam=0)],
         )
         for number, own in enumerate(constraints)
     ]
     count = 2 * config.beam if config.beam > 1 else 1
-    return take_steps(stepper, source_BS, _Search(request, sentences, count))
+    return run_search(stepper, source_BS, _ConstrainedSearch(request, sentences, count))
 
 
 def bank_beam(constraints: Constraints, config: DecodingConfig) -> int:

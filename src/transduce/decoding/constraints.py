@@ -19,11 +19,11 @@ from transduce.text.word_edges import WordEdges
 Tokens = tuple[int, ...]
 
 
-class Place(IntEnum):
-    """Where in an output something may begin: what may begin at one place may begin at all later ones of this list."""
+class TermPlace(IntEnum):
+    """Where in an output a form may begin; if it may begin at one place, it may at all that follow here."""
 
     INSIDE = 0
-    """Right after a letter. What begins with a word's mark is parted from it all the same."""
+    """Right after a letter, where only a word's mark separates the form from the word before it."""
     EDGE = 1
     """Where a word may begin without a mark."""
     START = 2
@@ -35,9 +35,9 @@ class Form:
     """One way to write a term."""
 
     tokens: Tokens
-    begins_from: Place = Place.INSIDE
+    begins_from: TermPlace = TermPlace.INSIDE
     needs_edge_after: bool = False
-    """Whether no longer word may come of it."""
+    """Whether the token after it may not make a longer word of it."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Constraint:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a hypothesis has come."""
+class ConstraintProgress:
+    """How many of the constraints a hypothesis has met."""
 
     unmet: tuple[int, ...]
     """Which constraints are not met yet."""
     matched: int = 0
-    """How many of the last tokens begin a form of what is unmet, or are one."""
+    """How many of the last tokens begin an unmet form, or are a whole one."""
 
 
 @dataclass
@@ -76,49 +76,49 @@ class Constraints:
 
     def __init__(self, constraints: Sequence[Constraint], edges: WordEdges) -> None:
         assert all(form.tokens for constraint in constraints for form in constraint.forms), "a form needs tokens"
-        self.start = Progress(unmet=tuple(range(len(constraints))))
+        self.start = ConstraintProgress(unmet=tuple(range(len(constraints))))
         self._constraints = tuple(constraints)
         self.edges = edges
-        self._tries: dict[tuple[int, ...], dict[tuple[Tokens, Place], _Node]] = {}
+        self._tries: dict[tuple[int, ...], dict[tuple[Tokens, TermPlace], _Node]] = {}
 
     @property
     def banks(self) -> int:
         """How many counts of met tokens there are, from none to all."""
         return 1 + sum(constraint.size for constraint in self._constraints)
 
-    def bank(self, progress: Progress) -> int:
+    def bank(self, progress: ConstraintProgress) -> int:
         """Return how many tokens of the constraints are met: of whole terms, and of the one that is being written."""
         return self.banks - 1 - sum(self._constraints[n].size for n in progress.unmet) + progress.matched
 
-    def advance(self, progress: Progress, tokens: Tokens, token: int) -> Progress:
+    def advance(self, progress: ConstraintProgress, tokens: Tokens, token: int) -> ConstraintProgress:
         """Return the progress of a hypothesis that adds `token` to its `tokens`."""
         if not progress.unmet:
             return progress
         node = self._node(progress, tokens)
         if node.whole is not None and token not in node.continuations and self._leaves_whole(node, token):
             unmet = tuple(n for n in progress.unmet if n != node.whole)
-            progress = Progress(unmet)
+            progress = ConstraintProgress(unmet)
         elif not progress.matched and token not in node.continuations:
             return progress
         return replace(progress, matched=self._longest_run(progress, (*tokens, token)))
 
-    def wanted(self, progress: Progress, tokens: Tokens) -> set[int]:
+    def wanted(self, progress: ConstraintProgress, tokens: Tokens) -> set[int]:
         """Return the tokens that would begin a term now, or go on with one."""
         beginnings = self._trie(progress.unmet)[(), self._place(tokens, len(tokens))].continuations
         return beginnings | self._node(progress, tokens).continuations
 
-    def awaits_edge(self, progress: Progress, tokens: Tokens) -> bool:
+    def awaits_edge(self, progress: ConstraintProgress, tokens: Tokens) -> bool:
         """Return whether a term has just been written, and is met if the next token leaves it whole."""
         return self._node(progress, tokens).needs_edge_after
 
     def _leaves_whole(self, node: _Node, token: int) -> bool:
         return not node.needs_edge_after or self.edges.is_closed_by[token]
 
-    def _node(self, progress: Progress, tokens: Tokens) -> _Node:
+    def _node(self, progress: ConstraintProgress, tokens: Tokens) -> _Node:
         start = len(tokens) - progress.matched
         return self._trie(progress.unmet)[tokens[start:], self._place(tokens, start)]
 
-    def _longest_run(self, progress: Progress, tokens: Tokens) -> int:
+    def _longest_run(self, progress: ConstraintProgress, tokens: Tokens) -> int:
         trie = self._trie(progress.unmet)
         # A run grows by one token at most. It is empty once a term has been met, so that no term uses another's tokens.
         for start in range(len(tokens) - 1 - progress.matched, len(tokens)):
@@ -126,19 +126,19 @@ class Constraints:
                 return len(tokens) - start
         return 0
 
-    def _place(self, tokens: Tokens, start: int) -> Place:
+    def _place(self, tokens: Tokens, start: int) -> TermPlace:
         if start == 0:
-            return Place.START
-        return Place.EDGE if self.edges.is_open_after[tokens[start - 1]] else Place.INSIDE
+            return TermPlace.START
+        return TermPlace.EDGE if self.edges.is_open_after[tokens[start - 1]] else TermPlace.INSIDE
 
-    def _trie(self, unmet: tuple[int, ...]) -> dict[tuple[Tokens, Place], _Node]:
+    def _trie(self, unmet: tuple[int, ...]) -> dict[tuple[Tokens, TermPlace], _Node]:
         """Return what can be begun: nodes by their tokens, and by where these begin."""
         if unmet not in self._tries:
-            trie: defaultdict[tuple[Tokens, Place], _Node] = defaultdict(_Node)
-            trie.update({((), place): _Node() for place in Place})
+            trie: defaultdict[tuple[Tokens, TermPlace], _Node] = defaultdict(_Node)
+            trie.update({((), place): _Node() for place in TermPlace})
             for number in reversed(unmet):
                 for form in self._constraints[number].forms:
-                    for place in list(Place)[form.begins_from :]:
+                    for place in list(TermPlace)[form.begins_from :]:
                         for cut, token in enumerate(form.tokens):
                             trie[form.tokens[:cut], place].continuations.add(token)
                         end = trie[form.tokens, place]

@@ -8,14 +8,15 @@ up, so without the penalty short outputs win; dividing by a lp that grows with |
 
 from typing import overload
 
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 
 @overload
 def length_penalty(length: int, *, alpha: float) -> float: ...
 @overload
-def length_penalty(length: Tensor, *, alpha: float) -> Tensor: ...
-def length_penalty(length: int | Tensor, *, alpha: float) -> float | Tensor:
-    """Return lp of one length, or of each length in a tensor."""
-    penalty: float | Tensor = ((5.0 + length) / 6.0) ** alpha
+def length_penalty(length: NDArray[np.floating], *, alpha: float) -> NDArray[np.floating]: ...
+def length_penalty(length: int | NDArray[np.floating], *, alpha: float) -> float | NDArray[np.floating]:
+    """Return lp of one length, or of each length in an array."""
+    penalty: float | NDArray[np.floating] = ((5.0 + length) / 6.0) ** alpha
     return penalty

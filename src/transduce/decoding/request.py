@@ -4,25 +4,32 @@
   the batch gives it no more room; the authors' code took the padded length. Both lengths count the end token.
 - The padding, unknown and start tokens are never generated, and the end token not before `minimum_length`.
 - A forced prefix is kept as it is, whatever else is asked: only there may the unknown token stand in an output, and
-  only for its sake may an output outgrow its limit.
+  only a prefix may make an output longer than its limit.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from transduce.data.padding import pad_ids
 from transduce.decoding.config import DecodingConfig
-from transduce.text.tokenizer import EOS, PAD
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.length_penalty import length_penalty
+from transduce.networks.stepwise import Ids, LogProbabilities, Stepwise
+from transduce.special_tokens import SpecialTokens
+
+NOT_FORCED = -1
 
 
 @dataclass(frozen=True)
-class Request:
+class OutputRequest:
     """What is asked of the outputs of B sentences."""
 
+    tokens: SpecialTokens
+    """The ids that end an output, and those that it may not hold."""
     alternatives: int
     """How many outputs of each sentence."""
     length_penalty: float
@@ -31,61 +38,81 @@ class Request:
     """Whether a sentence is done once as many hypotheses have finished as are alive."""
     minimum_length: int
     """The fewest tokens of every output, its end token included."""
-    limit_B: Tensor
+    limit_B: Ids
     """The most tokens of each sentence's outputs, the end token included."""
-    prefix_BP: Tensor
-    """The tokens with which each sentence's outputs begin, then padding."""
+    prefix_BP: Ids
+    """The tokens with which each sentence's outputs begin, then NOT_FORCED."""
 
     @classmethod
     def of(
         cls,
-        source_BS: Tensor,
+        stepper: Stepwise[Any],
+        source_BS: Ids,
         config: DecodingConfig,
         *,
         prefixes: Sequence[Sequence[int]] | None,
-        longest_target: int | None,
     ) -> Self:
         """Return what `config` asks of a padded batch; `prefixes` holds a sequence, maybe empty, for each sentence."""
-        prefix_BP = _padded([()] * source_BS.size(0) if prefixes is None else prefixes).to(source_BS.device)
-        assert prefix_BP.size(0) == source_BS.size(0), "give one prefix for each sentence, or none at all"
-        limit_B = (source_BS != PAD).sum(dim=1) + config.extra_length
-        limit_B = limit_B.clamp(min=config.minimum_length, max=config.maximum_length)
-        # A prefix needs its own room and a place for the end token.
-        limit_B = limit_B.maximum((prefix_BP != PAD).sum(dim=1) + 1)
-        limit_B = limit_B.clamp(min=1, max=longest_target)
+        tokens = stepper.tokens
+        prefixes = [()] * len(source_BS) if prefixes is None else prefixes
+        assert len(prefixes) == len(source_BS), "give one prefix for each sentence, or none at all"
+        assert not any(tokens.end in prefix for prefix in prefixes), "a prefix does not end"
+        lengths = (source_BS != stepper.source_padding).sum(axis=1).tolist()
+        limits = [
+            _limit(length, len(prefix), config, longest=stepper.longest_target(length))
+            for length, prefix in zip(lengths, prefixes, strict=True)
+        ]
         return cls(
+            tokens=tokens,
             alternatives=config.alternatives,
             length_penalty=config.length_penalty,
             stops_when_full=config.stop == "full",
             minimum_length=config.minimum_length,
-            limit_B=limit_B,
-            prefix_BP=prefix_BP,
+            limit_B=np.array(limits, dtype=np.int64),
+            prefix_BP=pad_ids(prefixes, padding=NOT_FORCED),
         )
 
-    def forbid(self, log_probabilities_BWV: Tensor, *, position: int) -> None:
-        """Write -inf over every token that may not stand at `position`, which counts from 0."""
-        if position >= self.prefix_BP.size(1):
-            self._forbid_freely(log_probabilities_BWV, position=position)
+    def forces(self, position: int) -> bool:
+        """Return whether a prefix may reach `position`, which counts from 0."""
+        return position < int(self.prefix_BP.shape[1])
+
+    def forbidden(self, position: int) -> tuple[int, ...]:
+        """Return the tokens that may not stand at `position` where no prefix forces them."""
+        too_early = (self.tokens.end,) if position + 1 < self.minimum_length else ()
+        return (*self.tokens.never_generated, *too_early)
+
+    def forbid(self, log_probabilities_BWV: LogProbabilities, *, position: int) -> None:
+        """Write -inf over every token that may not stand at `position`."""
+        if not self.forces(position):
+            self._forbid_freely(log_probabilities_BWV, position)
             return
         forced_B = self.prefix_BP[:, position]
-        rows = (forced_B != PAD).nonzero()[:, 0]
+        rows = np.flatnonzero(forced_B != NOT_FORCED)
         forced_FW = log_probabilities_BWV[rows, :, forced_B[rows]]
-        self._forbid_freely(log_probabilities_BWV, position=position)
+        self._forbid_freely(log_probabilities_BWV, position)
         log_probabilities_BWV[rows] = -math.inf
         log_probabilities_BWV[rows, :, forced_B[rows]] = forced_FW
 
-    def _forbid_freely(self, log_probabilities_BWV: Tensor, *, position: int) -> None:
-        log_probabilities_BWV[..., :EOS] = -math.inf  # padding, unknown and start: the ids before the end token's
-        if position + 1 < self.minimum_length:
-            log_probabilities_BWV[..., EOS] = -math.inf
+    def _forbid_freely(self, log_probabilities_BWV: LogProbabilities, position: int) -> None:
+        for token in self.forbidden(position):
+            log_probabilities_BWV[..., token] = -math.inf
 
-    def select(self, sentences: Tensor) -> Self:
+    def hypothesis(self, tokens: Sequence[int], log_probability: float) -> Hypothesis:
+        """Return the hypothesis that `tokens` hold up to their first end token, if they have one."""
+        is_finished = self.tokens.end in tokens
+        length = tokens.index(self.tokens.end) + 1 if is_finished else len(tokens)
+        score = log_probability / length_penalty(length, alpha=self.length_penalty)
+        return Hypothesis(tuple(tokens[:length]), log_probability, score, is_finished)
+
+    def select(self, sentences: Ids) -> Self:
         """Return what is asked of the named sentences, in that order."""
         return replace(self, limit_B=self.limit_B[sentences], prefix_BP=self.prefix_BP[sentences])
 
 
-def _padded(prefixes: Sequence[Sequence[int]]) -> Tensor:
-    assert not any(token in (PAD, EOS) for prefix in prefixes for token in prefix), "a prefix neither pads nor ends"
-    longest = max(map(len, prefixes), default=0)
-    rows = [[*prefix, *[PAD] * (longest - len(prefix))] for prefix in prefixes]
-    return torch.tensor(rows, dtype=torch.int64).reshape(len(prefixes), longest)
+def _limit(source_length: int, prefix_length: int, config: DecodingConfig, *, longest: int | None) -> int:
+    """Return the most tokens of a sentence's outputs."""
+    limit = max(source_length + config.extra_length, config.minimum_length)
+    if config.maximum_length is not None:
+        limit = min(limit, config.maximum_length)
+    limit = max(limit, prefix_length + 1)  # a prefix needs its own room and a place for the end token
+    return limit if longest is None else min(limit, longest)

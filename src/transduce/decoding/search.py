@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torch import Tensor
-
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.sampling import sample
 from transduce.decoding.shortlisted import Shortlisted
-from transduce.decoding.stepwise import State, Stepwise
+from transduce.networks.stepwise import Ids, State, Stepwise
 
 
 def search(
     stepper: Stepwise[State],
-    source_BS: Tensor,
+    source_BS: Ids,
     config: DecodingConfig,
     *,
     numbers: Sequence[int] | None = None,
@@ -37,16 +35,16 @@ def search(
 
 def _search_among(
     stepper: Shortlisted,
-    source_BS: Tensor,
+    source_BS: Ids,
     config: DecodingConfig,
     *,
     numbers: Sequence[int] | None,
     prefixes: Sequence[Sequence[int]] | None,
 ) -> list[list[Hypothesis]]:
     if prefixes is not None:
-        prefixes = [stepper.numbers(sentence, prefix) for sentence, prefix in enumerate(prefixes)]
+        prefixes = [stepper.numbers_of(sentence, prefix) for sentence, prefix in enumerate(prefixes)]
     found = search(stepper, source_BS, config, numbers=numbers, prefixes=prefixes)
     return [
-        [replace(hypothesis, tokens=stepper.tokens(sentence, hypothesis.tokens)) for hypothesis in own]
+        [replace(hypothesis, tokens=stepper.tokens_of(sentence, hypothesis.tokens)) for hypothesis in own]
         for sentence, own in enumerate(found)
     ]

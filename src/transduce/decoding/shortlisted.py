@@ -2,41 +2,31 @@
 
     p(token | …) = softmax over the list alone
 
-The numbers of a list are the places of its tokens, which ascend, so ties fall as they would in the whole vocabulary,
-and the special tokens, which come first, keep their numbers. Lists are padded to a multiple of RUN places with what
-cannot be chosen: sums are then added up in the same order whatever the length of a neighbour's list.
+A token's number is its place in the list. The special tokens come first, so they have the same numbers in every list;
+the others ascend, so ties fall as they would in the whole vocabulary. Lists are padded to a multiple of RUN places with
+tokens that cannot be chosen: sums are then added up in the same order whatever the length of a neighbour's list.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from transduce.decoding.stepwise import State, Stepwise
-from transduce.text.tokenizer import EOS, PAD
+from transduce.data.padding import pad_ids
+from transduce.networks.stepwise import Booleans, Ids, LogProbabilities, Restrictable, State, Stepwise
+from transduce.special_tokens import SpecialTokens
 
 RUN = 64
 
 
-@runtime_checkable
-class Restrictable(Protocol):
-    """A model that can be asked about some tokens alone, and is faster for it."""
-
-    def restrict(self, state: Any, lists_BL: Tensor, is_padding_BL: Tensor) -> None:  # noqa: ANN401
-        """From now on answer for each sentence about the tokens of its list alone, in their order.
-
-        Log-probabilities are of the softmax over the list; where it is padded they are -inf.
-        """
-
-
 @dataclass
 class ShortlistedState:
-    """Where a batch stands, and the list of each of its sentences."""
+    """The model's state, and the list of each sentence of the batch."""
 
     inner: Any
-    lists_BL: Tensor
+    lists_BL: Ids
+    is_padding_BL: Booleans
 
 
 class Shortlisted:
@@ -45,53 +35,71 @@ class Shortlisted:
     def __init__(self, stepper: Stepwise[State], lists: Sequence[Sequence[int]]) -> None:
         self.stepper: Stepwise[Any] = stepper
         self.lists = lists
+        special = stepper.tokens
+        first = sorted({special.padding, special.unknown, special.start, special.end})
+        assert all(list(own[: len(first)]) == first for own in lists), "a list begins with the special tokens"
+        self.tokens = SpecialTokens(
+            padding=first.index(special.padding),
+            unknown=first.index(special.unknown),
+            start=first.index(special.start),
+            end=first.index(special.end),
+        )
         self._restrictable = stepper if isinstance(stepper, Restrictable) else None
 
     @property
-    def longest_target(self) -> int | None:
-        """The model's own."""
-        return self.stepper.longest_target
+    def source_padding(self) -> int:
+        """The model's own: sources are not renumbered."""
+        return self.stepper.source_padding
 
-    def start(self, source_BS: Tensor) -> ShortlistedState:
+    def longest_target(self, source_length: int) -> int | None:
+        """Return the model's own bound."""
+        return self.stepper.longest_target(source_length)
+
+    def start(self, source_BS: Ids) -> ShortlistedState:
         """Start the model, and tell it the lists if it can make use of them."""
-        lists_BL = padded_lists(self.lists).to(source_BS.device)
+        lists_BL, is_padding_BL = padded_lists(self.lists)
         inner = self.stepper.start(source_BS)
         if self._restrictable is not None:
-            self._restrictable.restrict(inner, lists_BL, is_padding(lists_BL))
-        return ShortlistedState(inner, lists_BL)
+            self._restrictable.restrict(inner, lists_BL, is_padding_BL)
+        return ShortlistedState(inner, lists_BL, is_padding_BL)
 
-    def step(self, state: ShortlistedState, tokens_BW: Tensor) -> Tensor:
+    def step(self, state: ShortlistedState, tokens_BW: Ids) -> LogProbabilities:
         """Return log p of each token of the lists, shape (B, W, L)."""
-        log_probabilities = self.stepper.step(state.inner, state.lists_BL.gather(1, tokens_BW))
+        sentences_B1 = np.arange(len(tokens_BW))[:, None]
+        log_probabilities = self.stepper.step(state.inner, state.lists_BL[sentences_B1, tokens_BW])
         if self._restrictable is not None:
             return log_probabilities
-        places_BWL = state.lists_BL[:, None, :].expand(-1, tokens_BW.size(1), -1)
-        listed_BWL = log_probabilities.gather(2, places_BWL)
-        return listed_BWL.masked_fill_(is_padding(state.lists_BL)[:, None, :], -torch.inf).log_softmax(dim=2)
+        listed_BWL = np.take_along_axis(log_probabilities, state.lists_BL[:, None], axis=2)
+        np.copyto(listed_BWL, -np.inf, where=state.is_padding_BL[:, None])
+        return _log_softmax(listed_BWL)
 
-    def select(self, state: ShortlistedState, sentences: Tensor, beams_BW: Tensor) -> ShortlistedState:
-        """Select in the model, and keep the lists of those that stay."""
-        return ShortlistedState(self.stepper.select(state.inner, sentences, beams_BW), state.lists_BL[sentences])
+    def select(self, state: ShortlistedState, sentences_B: Ids, beams_BW: Ids) -> ShortlistedState:
+        """Select in the model, and keep the lists of the sentences that stay."""
+        inner = self.stepper.select(state.inner, sentences_B, beams_BW)
+        return ShortlistedState(inner, state.lists_BL[sentences_B], state.is_padding_BL[sentences_B])
 
-    def numbers(self, sentence: int, tokens: Sequence[int]) -> list[int]:
+    def numbers_of(self, sentence: int, tokens: Sequence[int]) -> list[int]:
         """Return the numbers of tokens in the list of a sentence, which must hold them all."""
         return [self.lists[sentence].index(token) for token in tokens]
 
-    def tokens(self, sentence: int, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens of the list of a sentence that these are the numbers of."""
+    def tokens_of(self, sentence: int, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the tokens that these numbers stand for in the list of a sentence."""
         return tuple(self.lists[sentence][number] for number in numbers)
 
 
-def padded_lists(lists: Sequence[Sequence[int]]) -> Tensor:
-    """Return lists side by side, all padded with PAD to the next multiple of RUN of the longest."""
-    for own in lists:
-        assert list(own[: EOS + 1]) == list(range(EOS + 1)), "a list begins with the special tokens"
+def padded_lists(lists: Sequence[Sequence[int]]) -> tuple[Ids, Booleans]:
+    """Return lists side by side, padded to the next multiple of RUN of the longest, and where they are padded."""
     width = -(-max(map(len, lists), default=1) // RUN) * RUN
-    return torch.tensor([[*own, *[PAD] * (width - len(own))] for own in lists], dtype=torch.int64).view(-1, width)
+    lists_BL = np.zeros((len(lists), width), dtype=np.int64)
+    filled_BL = pad_ids(lists, padding=0)
+    lists_BL[:, : filled_BL.shape[1]] = filled_BL
+    lengths_B1 = np.array([len(own) for own in lists], dtype=np.int64)[:, None]
+    return lists_BL, np.arange(width) >= lengths_B1
 
 
-def is_padding(lists_BL: Tensor) -> Tensor:
-    """Return where lists are padded: PAD is a token of its own in their first place only."""
-    is_padding_BL = lists_BL == PAD
-    is_padding_BL[:, 0] = False
-    return is_padding_BL
+def _log_softmax(logits_BWL: LogProbabilities) -> LogProbabilities:
+    """Return log softmax over the last axis, adding up RUN sums of every RUN-th power: zeros at the end change none."""
+    logits_BWL = logits_BWL - logits_BWL.max(axis=2, keepdims=True)
+    powers_BWNR = np.exp(logits_BWL).reshape(*logits_BWL.shape[:2], -1, RUN)
+    normalized_BWL: LogProbabilities = logits_BWL - np.log(powers_BWNR.sum(axis=2).sum(axis=2))[..., None]
+    return normalized_BWL

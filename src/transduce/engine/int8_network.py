@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,6 +32,8 @@ from transduce.engine.vnni_products import GROUP
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import concatenated_positions, sinusoidal_positions
 from transduce.networks.network import NetworkConfig
+from transduce.networks.stepwise import Booleans, Ids, LogProbabilities
+from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
 ENCODED_AT_ONCE = 1024  # tokens; more would be no faster, and what is between two products would leave the caches
 FIRST_STEPS = 24  # positions for whose places there is room at first; it doubles when it is full
@@ -81,12 +84,17 @@ class Int8Network:
     """The network, ready to be searched."""
 
     def __init__(
-        self, parameters: Mapping[str, Tensor], config: ModelConfig, *, backend: Backend | None = None
+        self,
+        parameters: Mapping[str, Tensor],
+        config: ModelConfig,
+        tokens: SpecialTokens = OWN_SPECIAL_TOKENS,
+        *,
+        backend: Backend | None = None,
     ) -> None:
         backend = backend or fastest_backend()
         assert obstacle(config) is None, f"ask `obstacle` first: {obstacle(config)}"
         assert backend is not None, "ask `fastest_backend` first"
-        self.config = config
+        self.config, self.tokens = config, tokens
         self.backend, self.kernels = backend, backend.kernels
         self._is_pre = config.norm == "pre"
         widths = (config.d_model, config.heads * config.query_width, config.d_ff)
@@ -103,25 +111,29 @@ class Int8Network:
         ]
 
     @property
-    def longest_target(self) -> int | None:
-        """The number of learned positions; sinusoids go on for ever."""
+    def source_padding(self) -> int:
+        """The padding that both sides share."""
+        return self.tokens.padding
+
+    def longest_target(self, source_length: int) -> int | None:
+        """Return the number of learned positions; sinusoids have no bound."""
         return self.config.learned_positions if self.config.positions == "learned" else None
 
-    def start(self, source_BS: Tensor) -> Int8State:
+    def start(self, source_BS: Ids) -> Int8State:
         """Encode the sources and keep what the decoder needs of them."""
-        lengths_B = (source_BS != 0).sum(dim=1)
+        lengths_B = torch.from_numpy((source_BS != self.source_padding).sum(axis=1))
         starts_B = lengths_B.cumsum(dim=0) - lengths_B
         shape = (2, int(lengths_B.sum()), self.config.heads * self.config.query_width)
         cross = [torch.empty(shape, dtype=torch.bfloat16) for _ in self._cross]
         for first, last in _parts(lengths_B.tolist()):
             begin = int(starts_B[first])
             part = [tables[:, begin : begin + int(lengths_B[first:last].sum())] for tables in cross]
-            self._encode(source_BS[first:last], lengths_B[first:last], part)
+            self._encode(torch.from_numpy(source_BS[first:last]), lengths_B[first:last], part)
         return Int8State([(tables[0], tables[1]) for tables in cross], starts_B, lengths_B)
 
     def _encode(self, source_BS: Tensor, lengths_B: Tensor, cross: list[Tensor]) -> None:
         """Encode some sentences and write what each decoder layer needs of them into its keys and values."""
-        is_token = source_BS != 0
+        is_token = source_BS != self.source_padding
         starts_B = lengths_B.cumsum(dim=0) - lengths_B
         tokens_N, places_N = source_BS[is_token], is_token.nonzero()[:, 1].contiguous()
         rows = Rows.make(len(tokens_N), self.config)
@@ -141,10 +153,10 @@ class Int8Network:
             memory = layer_cross.memory
             k.rescale(k.multiply(memory, rows.model), rows.scale, memory.offset, tables[0], tables[1])
 
-    def step(self, state: Int8State, tokens_BW: Tensor) -> Tensor:
+    def step(self, state: Int8State, tokens_BW: Ids) -> LogProbabilities:
         """Decode one position more of every beam."""
-        rows = self._make_room(state, tokens_BW.numel())
-        rows.tokens.copy_(tokens_BW.reshape(-1))
+        rows = self._make_room(state, tokens_BW.size)
+        rows.tokens.numpy()[:] = tokens_BW.reshape(-1)
         rows.positions.fill_(state.length)
         state.length += 1
         state.where.numpy()[:] = state.used, state.length
@@ -156,7 +168,8 @@ class Int8Network:
                 self._decode(FusedKernels(state.program), state, rows)
             state.program.run()
         state.used += len(rows.x)
-        return state.logits_RV.view(*tokens_BW.shape, -1)
+        log_probabilities_BWV: LogProbabilities = state.logits_RV.numpy().reshape(*tokens_BW.shape, -1)
+        return log_probabilities_BWV
 
     def _decode(self, k: Any, state: Int8State, rows: Rows) -> None:  # noqa: ANN401 - a module or an object
         """Compute log-probabilities of the rows' next tokens, or note in a program how."""
@@ -185,24 +198,27 @@ class Int8Network:
             k.hide(state.logits_RV, state.is_padding_BL)
         k.log_softmax(state.logits_RV, scale)
 
-    def restrict(self, state: Int8State, lists_BL: Tensor, is_padding_BL: Tensor) -> None:
+    def restrict(self, state: Int8State, lists_BL: Ids, is_padding_BL: Booleans) -> None:
         """Give each sentence an output layer of its own, of the rows of its list."""
-        state.outputs, state.is_padding_BL = [self._output.among(own_L) for own_L in lists_BL], is_padding_BL
+        state.outputs = [self._output.among(own_L) for own_L in torch.from_numpy(lists_BL)]
+        state.is_padding_BL = torch.from_numpy(is_padding_BL)
         state.rows = None
 
-    def select(self, state: Int8State, sentences: Tensor, beams_BW: Tensor) -> Int8State:
+    def select(self, state: Int8State, sentences_B: Ids, beams_BW: Ids) -> Int8State:
         """Let each row take over the past of the row that it continues."""
-        rows_R = (sentences[:, None] * state.beams + beams_BW).reshape(-1)
-        is_reordered = beams_BW.size(1) == state.beams and torch.equal(sentences, torch.arange(len(state.starts_B)))
+        rows_R = torch.from_numpy((sentences_B[:, None] * state.beams + beams_BW).reshape(-1))
+        stays = len(sentences_B) == len(state.starts_B) and bool((sentences_B == np.arange(len(sentences_B))).all())
+        is_reordered = beams_BW.shape[1] == state.beams and stays
         if is_reordered:  # then all tables stay where they are
             state.slots_RK.copy_(state.slots_RK[rows_R])
             return state
         state.slots_RK = state.slots_RK[rows_R]
-        state.starts_B, state.lengths_B = state.starts_B[sentences], state.lengths_B[sentences]
+        kept_B = torch.from_numpy(sentences_B)
+        state.starts_B, state.lengths_B = state.starts_B[kept_B], state.lengths_B[kept_B]
         if state.outputs is not None:
-            state.outputs = [state.outputs[sentence] for sentence in sentences.tolist()]
-            state.is_padding_BL = state.is_padding_BL[sentences]
-        state.beams = beams_BW.size(1)
+            state.outputs = [state.outputs[sentence] for sentence in sentences_B.tolist()]
+            state.is_padding_BL = state.is_padding_BL[kept_B]
+        state.beams = beams_BW.shape[1]
         state.rows = None
         return state
 

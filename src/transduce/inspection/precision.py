@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+import numpy as np
 
-from transduce.decoding.stepwise import Stepwise
+from transduce.networks.stepwise import Stepwise
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,12 @@ class TranslationSource:
     log_probabilities: tuple[float, ...]
 
 
-@torch.no_grad()
 def stepped_log_probabilities(
-    stepper: Stepwise[Any], source: Sequence[int], target: Sequence[int], *, start: int
+    stepper: Stepwise[Any], source: Sequence[int], target: Sequence[int]
 ) -> tuple[float, ...]:
     """Return log p of each token of `target`, fed to the stepper one by one after the start token."""
-    state = stepper.start(torch.tensor([list(source)]))
+    state = stepper.start(np.array([source], dtype=np.int64))
     found = []
-    for token, following in zip([start, *target], target, strict=False):
-        found.append(float(stepper.step(state, torch.tensor([[token]]))[0, 0, following]))
+    for token, following in zip([stepper.tokens.start, *target], target, strict=False):
+        found.append(float(stepper.step(state, np.array([[token]]))[0, 0, following]))
     return tuple(found)

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import sacrebleu
 
-from transduce.data.batch import pad_rows
+from transduce.data.padding import pad_ids
 from transduce.data.token_store import TokenStore
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
-from transduce.decoding.stepwise import TransformerStepper
 from transduce.networks.network import Network
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.progress import Progress
 from transduce.text.placeholders import restore
 from transduce.text.tokenizer_pair import TokenizerPair
@@ -77,12 +77,11 @@ class Validator:
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
         batches = [order[start : start + _SENTENCES_AT_ONCE] for start in range(0, len(order), _SENTENCES_AT_ONCE)]
         own: dict[int, str] = {}
-        padding = self.tokenizers.special.padding
         was_training = self.model.training
-        stepper = TransformerStepper(self.model.eval())
+        stepper = TorchStepper(self.model.eval())
         with self.progress.stage("translating validation sentences", total=len(batches), unit="batches") as stage:
             for places in batches[self.world.rank :: self.world.size]:
-                source_BS = pad_rows([rows[place] for place in places], padding=padding).to(self.arithmetic.device)
+                source_BS = pad_ids([rows[place] for place in places], padding=stepper.source_padding)
                 for place, found in zip(places, search(stepper, source_BS, _QUICK), strict=True):
                     own[place] = restore(self.tokenizers.target.decode(found[0].tokens), protected[place].originals)
                 stage.advance()

@@ -11,7 +11,7 @@ beginning of a sentence its first letter may be a capital.
 from collections.abc import Iterable, Sequence
 
 from transduce.decoding.config import DecodingConfig
-from transduce.decoding.constraints import Constraint, Constraints, Form, Place
+from transduce.decoding.constraints import Constraint, Constraints, Form, TermPlace
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import ConfigError
 from transduce.text.normalization import WORD_MARK
@@ -91,13 +91,13 @@ def _ranked(
 
 def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:
     """Return what a term asks of an output's tokens."""
-    place = Place.EDGE if needs_edge(term[0]) else Place.INSIDE
+    place = TermPlace.EDGE if needs_edge(term[0]) else TermPlace.INSIDE
     capital = term[0].upper() + term[1:]
     first = tuple(tokenizer.encode(term))
     has_mark = tokenizer.written(first[0]).startswith(WORD_MARK.encode())
     forms = {
-        (first, Place.INSIDE if has_mark else place),
+        (first, TermPlace.INSIDE if has_mark else place),
         (tuple(tokenizer.encode_inside(term)), place),
-        *([(tuple(tokenizer.encode(capital)), Place.START)] if capital != term else []),
+        *([(tuple(tokenizer.encode(capital)), TermPlace.START)] if capital != term else []),
     }
     return Constraint(tuple(Form(*form, needs_edge_after=needs_edge(term[-1])) for form in sorted(forms)))

@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from transduce.data.batch import pad_rows
+from transduce.data.padding import pad_ids
 from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.constrained_search import bank_beam, constrained_search
 from transduce.decoding.constraints import Constraints
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
-from transduce.decoding.stepwise import Stepwise
+from transduce.networks.stepwise import Stepwise
 from transduce.text.placeholders import RESERVED, Protected, restore
 from transduce.translator.consensus import Decode, all_hypotheses, by_agreement
 
@@ -61,7 +61,7 @@ class Searcher:
             own = [sentences[n] for n in batch]
             return search(
                 self.stepper,
-                pad_rows([sentence.ids for sentence in own]),
+                pad_ids([sentence.ids for sentence in own], padding=self.stepper.source_padding),
                 config,
                 numbers=[sentence.key for sentence in own],
                 prefixes=[sentence.prefix for sentence in own],
@@ -78,7 +78,7 @@ class Searcher:
         def searched(batch: list[int]) -> list[list[Hypothesis]]:
             return constrained_search(
                 self.stepper,
-                pad_rows([sentences[n].ids for n in batch]),
+                pad_ids([sentences[n].ids for n in batch], padding=self.stepper.source_padding),
                 config,
                 constraints=[constraints[n] for n in batch],
                 prefixes=[sentences[n].prefix for n in batch],

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from transduce.compute import fastest_precision, give_back_freed_memory, processor_flags, settle
 from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
+from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.decoding.stepwise import Ensemble, Stepwise, TransformerStepper
 from transduce.engine import Int8Network, Precision, choose_precision
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
@@ -30,6 +30,8 @@ from transduce.inspection.report import AttentionReport, inspect
 from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.networks.network import Network
+from transduce.networks.stepwise import Stepwise
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.placeholders import Protected, missing, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
@@ -75,7 +77,7 @@ class Translator:
             self._weights = [model.read_again for model in models]
         else:
             self._weights = [partial(_same, model) for model in models]
-            steppers = [TransformerStepper(network) for network in self.networks]
+            steppers = [TorchStepper(network) for network in self.networks]
         self.models = tuple(models)
         self.stepper: Stepwise[Any] = steppers[0] if len(steppers) == 1 else Ensemble(steppers)
         self.decoding = self._decoding_of_the_model()
@@ -218,9 +220,7 @@ class Translator:
                 precision=self.precision,
                 models=len(self.models),
                 is_forced=target is not None,
-                log_probabilities=stepped_log_probabilities(
-                    self.stepper, source.ids, shown.ids, start=self.tokenizers.special.start
-                ),
+                log_probabilities=stepped_log_probabilities(self.stepper, source.ids, shown.ids),
             ),
             with_numbers=numbers,
         )
