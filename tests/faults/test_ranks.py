@@ -56,7 +56,7 @@ def test_a_rank_that_freezes_leaves_the_other_with_a_message(tmp_path: Path) -> 
     assert found["seconds"] < 20
     assert "Rank 0 of 2 lost the others while" in found["said"]
     assert "did not answer within 2s" in found["said"]
-    assert "the newest checkpoint stands, and the same command goes on from it" in found["said"]
+    assert "The newest checkpoint is intact, and the same command resumes from it" in found["said"]
 
 
 def test_work_for_all_may_take_longer_than_the_time_out_but_not_be_silent(tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_work_for_all_may_take_longer_than_the_time_out_but_not_be_silent(tmp_pa
     assert found["slow"]["codes"] == [0, 0, 0], found["slow"]["said"]
     assert found["slow"]["seconds"] > 3
     assert found["frozen"]["codes"][1:] == [2, 2]
-    assert "Rank 1 of 3 has waited 1s for a rank that is asleep and gives no sign of life" in found["frozen"]["said"][1]
+    assert "waited for a rank that is asleep, and has had no sign of life from it for 1s" in found["frozen"]["said"][1]
     assert found["failing"]["codes"] == [2, 2, 2]
-    assert "Rank 2 of 3 gave up, for another failed while preparing" in found["failing"]["said"][2]
+    assert "Rank 2 of 3 stopped because another rank failed while preparing" in found["failing"]["said"][2]
 
 
 def test_ranks_that_are_started_again_take_no_notice_of_what_the_dead_wrote(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from transduce.data.token_store import TokenStore, token_store_written
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
-from transduce.training.batches import TrainingBatches, part_of
+from transduce.training.batches import TrainingBatches, sample_rows
 from transduce.training.config import TrainingConfig
 
 EOS = OWN_SPECIAL_TOKENS.end
@@ -105,7 +105,7 @@ def test_without_bpe_dropout_batches_are_the_store_s_own(
 
 def test_a_part_is_spread_over_the_whole_and_keeps_its_padding(store: TokenStore, make_config: MakeConfig) -> None:
     batch = TrainingBatches(store, make_config()).batch(np.arange(7), epoch=0)
-    part = part_of(batch, 3)
+    part = sample_rows(batch, 3)
     assert torch.equal(part.source_BS, batch.source_BS[[0, 2, 4]])
     assert torch.equal(part.target_BT, batch.target_BT[[0, 2, 4]])
     assert part.sentences.tolist() == [0, 2, 4]

@@ -83,7 +83,7 @@ def test_a_damaged_newest_gives_way_to_the_one_before(checkpoints: Checkpoints, 
     (warning,) = checkpoints.progress.warnings
     assert "step 10 is damaged" in warning
     assert file.name in warning
-    assert "goes on from the one before" in warning
+    assert "resumes from the checkpoint before it" in warning
     assert steps(checkpoints) == [5]
     assert (checkpoints.folder / "step-00000010.damaged").is_dir()
 
@@ -127,7 +127,7 @@ def test_pruning_takes_the_name_for_good_before_the_files_go(
 def test_an_impossible_step_is_said_to_be_damage(checkpoints: Checkpoints, step: int) -> None:
     place = save(checkpoints, 1).folder / "state.json"
     place.write_text(place.read_text(encoding="utf-8").replace('"step": 1', f'"step": {step}'), encoding="utf-8")
-    with pytest.raises(RunError, match=r"state.json is not of this version of transduce, or damaged"):
+    with pytest.raises(RunError, match=r"state\.json is damaged, or another version"):
         checkpoints.all()[0].state()
 
 
@@ -140,13 +140,13 @@ def test_a_checkpoint_is_replaced_by_one_of_the_same_step(checkpoints: Checkpoin
 def test_a_state_of_another_version_says_so(checkpoints: Checkpoints) -> None:
     file = save(checkpoints, 5).folder / "state.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 9}))
-    with pytest.raises(RunError, match=r"state\.json is not of this version"):
+    with pytest.raises(RunError, match=r"another version of transduce wrote it"):
         checkpoints.all()[0].state()
 
 
 def test_a_disk_that_is_too_small_is_told_before_training(checkpoints: Checkpoints) -> None:
     assert checkpoints.require_space(parameters=1000, keep=5) == 7 * 12_000
-    with pytest.raises(RunError, match=r"GB free, and checkpoints will take .* training\.keep_checkpoints"):
+    with pytest.raises(RunError, match=r"GB free, and checkpoints need .* training\.keep_checkpoints"):
         checkpoints.require_space(parameters=10**14, keep=5)
 
 

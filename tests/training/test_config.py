@@ -29,7 +29,7 @@ def test_what_is_no_duration_is_refused(time: str) -> None:
     ("settings", "message"),
     [
         ({"schedule": "cosine", "peak": 1e-3}, "needs decay_steps"),
-        ({"schedule": "cosine", "peak": 1e-3, "decay_steps": 4000}, "beyond warmup_steps = 4000"),
+        ({"schedule": "cosine", "peak": 1e-3, "decay_steps": 4000}, "more than warmup_steps = 4000"),
         ({"schedule": "constant"}, "needs peak"),
         ({"schedule": "constant", "peak": 1e-3, "scale": 2.0}, "Multiply peak instead"),
         ({"schedule": "constant", "peak": 1e-3, "decay_steps": 9}, "Remove it"),

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from transduce.networks.output import Output
 from transduce.training import chunked_loss
-from transduce.training.chunked_loss import LogitsSpace
+from transduce.training.chunked_loss import LogitsBuffer
 from transduce.training.loss import Loss, Smoothing, token_loss, token_loss_and_gradient
 
 Convention = Literal["szegedy", "authors"]
@@ -247,18 +247,18 @@ def test_the_paper_s_step_needs_at_most_a_gibibyte_beside_activations() -> None:
 def test_memory_for_logits_is_kept_and_leaves_no_trace_in_a_loss() -> None:
     generator = torch.Generator().manual_seed(5)
     hidden_ND, matrix_VD = (torch.randn(rows, 16, generator=generator).bfloat16() for rows in (40, 24))
-    space = LogitsSpace()
-    first_NV = space.product(hidden_ND, matrix_VD)
+    buffer = LogitsBuffer()
+    first_NV = buffer.product(hidden_ND, matrix_VD)
     assert torch.equal(first_NV, hidden_ND @ matrix_VD.T)
     place = first_NV.data_ptr()
-    fewer_NV = space.product(hidden_ND[:7], matrix_VD)
+    fewer_NV = buffer.product(hidden_ND[:7], matrix_VD)
     assert fewer_NV.data_ptr() == place
     assert torch.equal(fewer_NV, hidden_ND[:7] @ matrix_VD.T)
 
     label_N = torch.randint(1, 24, (33,), generator=generator)
     smoothing = Smoothing.of(0.1, vocabulary_size=24, convention="szegedy")
     found = []
-    for kept in (None, space, space):
+    for kept in (None, buffer, buffer):
         weight_VD = matrix_VD.float().requires_grad_()
         weight_VD.grad = torch.zeros_like(weight_VD)
         loss, (gradient_ND,) = token_loss_and_gradient(
@@ -267,7 +267,7 @@ def test_memory_for_logits_is_kept_and_leaves_no_trace_in_a_loss() -> None:
             label_N,
             smoothing=smoothing,
             product_dtype=torch.bfloat16,
-            space=kept,
+            buffer=kept,
         )
         found.append((loss.objective, gradient_ND, weight_VD.grad))
     for other in found[1:]:

@@ -193,7 +193,7 @@ def test_too_little_memory_is_told_with_advice(
     config = make_config(batch_tokens=600)
     stepper = make_stepper(make_model(), config)
     monkeypatch.setattr("transduce.training.memory.available_memory", lambda: 1_000_000)
-    with pytest.raises(TrainingError, match=r"largest batch, \d+ sentences .* Set training\.micro_batch_tokens"):
+    with pytest.raises(TrainingError, match=r"largest batch, \d+ sentences .* Halve training\.micro_batch_tokens"):
         probe(stepper, largest(store, config))
 
 

@@ -1,8 +1,8 @@
-"""What the network computes in: the one place where a precision becomes torch calls.
+"""The device and precision of forward passes, and the torch calls that a precision stands for.
 
-Weights, their gradients, optimizer and reductions are always float32 (float64 when the model is). `bf16` rounds what
-matrix products take: through autocast where torch derives the gradient, and with it all that is kept from the forward
-to the backward pass where the gradient is written out.
+Weights, gradients, optimizer state and reductions are always float32 (float64 if the model is float64). `bf16` rounds
+the operands of matrix products. With autograd it does so through autocast; the handwritten gradient of
+`backpropagation/` also stores its activations in bf16.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -15,18 +15,18 @@ from transduce.compute import Precision
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How forward passes compute on a device."""
+    """The device and precision of forward passes."""
 
     device: torch.device
     precision: Precision
 
     def forward_pass(self) -> AbstractContextManager[None]:
-        """Return the context in which the network runs forward; its backward pass follows suit by itself."""
+        """Return the context in which to run the network forward; the backward pass needs no context."""
         if self.precision == "bf16":
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
         return nullcontext()
 
     @property
     def product_dtype(self) -> torch.dtype | None:
-        """What the loss multiplies in; None leaves the model's own precision."""
+        """The dtype of matrix products in the loss and in Muon; None means the model's own dtype."""
         return torch.bfloat16 if self.precision == "bf16" else None

@@ -1,7 +1,7 @@
 """Checkpoint averaging, section 6.1 of "Attention Is All You Need".
 
-"We used a single model obtained by averaging the last 5 checkpoints": each weight of the model is the plain mean of
-that weight in the checkpoints. Sums are taken in float64, one tensor of one checkpoint at a time.
+"We used a single model obtained by averaging the last 5 checkpoints": each weight is the arithmetic mean of that weight
+in the checkpoints. Sums are in float64, and memory holds one tensor of one checkpoint at a time beside the sums.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from transduce.errors import RunError
-from transduce.training.checkpoint import MODEL_FILE, Checkpoint, Checkpoints
+from transduce.training.checkpoint import MODEL_FILE, Checkpoints
 
 
 @dataclass(frozen=True)
 class Averaged:
-    """The mean of some checkpoints' weights, and which they were."""
+    """The mean of the weights of some checkpoints, and the steps of those checkpoints."""
 
     weights: dict[str, Tensor]
     steps: tuple[int, ...]
@@ -26,8 +26,8 @@ class Averaged:
 def average_last(run: Path, *, last: int) -> Averaged:
     """Return the mean of the newest `last` checkpoints of a run directory.
 
-    These are the newest ones that the interval asked for, and the newest of any kind: where a run was stopped and
-    gone on with does not change what is averaged.
+    Only checkpoints that the interval asked for count, and the newest one of any kind. So stopping and resuming a run
+    does not change the average.
     """
     folder = run / "checkpoints"
     checkpoints = Checkpoints(folder).all()
@@ -35,12 +35,7 @@ def average_last(run: Path, *, last: int) -> Averaged:
         raise RunError(f"{folder} holds no checkpoint to average. Train first: transduce train --output {run}")
     newest = checkpoints[-1]
     chosen = [checkpoint for checkpoint in checkpoints if checkpoint == newest or checkpoint.state().is_regular][-last:]
-    return average(chosen)
-
-
-def average(checkpoints: list[Checkpoint]) -> Averaged:
-    """Return the mean of these checkpoints' weights."""
-    for checkpoint in checkpoints:
+    for checkpoint in chosen:
         fault = checkpoint.fault()
         if fault is not None:
             raise RunError(
@@ -48,10 +43,12 @@ def average(checkpoints: list[Checkpoint]) -> Averaged:
                 f"Delete {checkpoint.folder} to average the others."
             )
     try:
-        weights = _mean_of_files([checkpoint.folder / MODEL_FILE for checkpoint in checkpoints])
+        weights = _mean_of_files([checkpoint.folder / MODEL_FILE for checkpoint in chosen])
     except (OSError, SafetensorError) as fault:
-        raise RunError(f"{checkpoints[0].folder.parent} holds checkpoints of different models ({fault}).") from fault
-    return Averaged(weights=weights, steps=tuple(checkpoint.step for checkpoint in checkpoints))
+        raise RunError(
+            f"The checkpoints in {folder} cannot be read ({fault}). Check the disk, then run the same command again."
+        ) from fault
+    return Averaged(weights=weights, steps=tuple(checkpoint.step for checkpoint in chosen))
 
 
 def _mean_of_files(files: list[Path]) -> dict[str, Tensor]:

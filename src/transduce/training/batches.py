@@ -14,10 +14,10 @@ from transduce.training.config import TrainingConfig
 
 
 class TrainingBatches:
-    """Every step of every epoch over a training corpus.
+    """The batches of every step of every epoch over a training corpus.
 
-    `max_length` bounds what BPE-dropout may make of a sentence; it is twice the corpus' longest unless given, and
-    should be given where the model knows only so many positions.
+    `max_length` is the longest sentence, in tokens, that BPE-dropout may produce; the default is twice the longest of
+    the corpus. Give it if the model has a limited number of positions.
     """
 
     def __init__(
@@ -44,22 +44,22 @@ class TrainingBatches:
         self._planned: tuple[int, list[Sentences]] | None = None
 
     def steps(self, epoch: int) -> list[Sentences]:
-        """Return the steps of an epoch, counted from 0, each a set of sentences."""
+        """Return the steps of an epoch, each as the sentences it trains on; epochs count from 0."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self.plan.epoch(epoch))
         return self._planned[1]
 
     def deal(self, step: Sentences, *, epoch: int, rank: int, ranks: int) -> Iterator[Batch]:
-        """Yield the micro-batches of one rank's share of a step, which may be none."""
+        """Yield the micro-batches of one rank's share of a step; a share may be empty."""
         shares = self.plan.deal(step, rank=rank, ranks=ranks, micro_batch_tokens=self.config.micro_batch_tokens)
         return (self.batch(share, epoch=epoch) for share in shares)
 
     def batch(self, sentences: Sentences, *, epoch: int) -> Batch:
-        """Return these sentences as a batch, segmented as this epoch segments them."""
+        """Return these sentences as a batch, tokenised with the epoch's BPE-dropout."""
         return collate(self.store, sentences, padding=self.padding, resegmentation=self._resegmentation(epoch))
 
     def largest(self, *, epoch: int, ranks: int) -> Batch:
-        """Return the micro-batch of an epoch that needs most memory: of the largest step or of the longest pair."""
+        """Return the largest micro-batch of the largest step and of the step with the longest pair, to test memory."""
         steps = self.steps(epoch)
         longest = int((self.plan.source_lengths + self.plan.target_lengths).argmax())
         largest = [self.plan.largest(steps), next(step for step in steps if longest in step)]
@@ -75,8 +75,8 @@ class TrainingBatches:
         )
 
 
-def part_of(batch: Batch, rows: int) -> Batch:
-    """Return some rows of a batch, spread evenly over its lengths and padded as the whole is."""
+def sample_rows(batch: Batch, rows: int) -> Batch:
+    """Return `rows` evenly spaced rows of a batch, padded to the width of the whole batch."""
     count = batch.target_BT.size(0)
     keep = torch.arange(min(rows, count)) * count // min(rows, count)
     return replace(

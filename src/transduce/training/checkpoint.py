@@ -1,13 +1,13 @@
-"""Checkpoints: what a run leaves on the disk so that nothing is lost, whenever it dies.
+"""Checkpoints on the disk, from which a run resumes.
 
     checkpoints/step-00001000/   model.safetensors       the weights, float32
                                  optimizer.safetensors   Adam's two running means of every weight
-                                 state.json              where the run stands
-                                 manifest.json           SHA-256 of each
+                                 state.json              step, epoch, best validation and settings of the run
+                                 manifest.json           SHA-256 of each file
 
-A folder under that name is whole: it was written beside its place, flushed and renamed. The newest whose manifest
-verifies is where a run goes on; a damaged one is set aside and told of. A folder that is pruned first loses its name,
-so a kill in the middle leaves nothing that looks like a checkpoint.
+A folder of that name is complete: it is written under a temporary name, flushed and renamed. A run resumes from the
+newest checkpoint whose manifest verifies; it warns about a damaged one and renames it. Pruning renames a folder before
+it deletes the files, so a kill in between leaves no incomplete checkpoint.
 """
 
 import re
@@ -39,13 +39,13 @@ class Checkpoint:
     step: int
 
     def state(self) -> CheckpointState:
-        """Read where the run stood."""
+        """Read the state of the run at this checkpoint."""
         try:
             return CheckpointState.model_validate_json((self.folder / STATE_FILE).read_bytes())
         except (OSError, ValidationError) as fault:
             raise RunError(
-                f"{self.folder / STATE_FILE} is not of this version of transduce, or damaged ({_first_line(fault)}). "
-                "Use the version that wrote it, or begin a new run."
+                f"{self.folder / STATE_FILE} is damaged, or another version of transduce wrote it "
+                f"({_first_line(fault)}). Use the version that wrote it, or begin a new run."
             ) from fault
 
     def model(self) -> dict[str, Tensor]:
@@ -57,7 +57,7 @@ class Checkpoint:
         return _read_tensors(self.folder / OPTIMIZER_FILE)
 
     def fault(self) -> str | None:
-        """Return what is wrong with the files, or None if each is what its manifest says."""
+        """Return what is wrong with the files, or None if each matches the manifest."""
         return manifest_fault(self.folder)
 
 
@@ -69,7 +69,7 @@ class Checkpoints:
         self.progress = progress or Silent()
 
     def all(self) -> list[Checkpoint]:
-        """Return every checkpoint by its name, oldest first, verified or not."""
+        """Return every checkpoint, oldest first, without verifying them."""
         if not self.folder.is_dir():
             return []
         named = ((_NAME.fullmatch(entry.name), entry) for entry in self.folder.iterdir() if entry.is_dir())
@@ -77,35 +77,35 @@ class Checkpoints:
         return sorted(found, key=lambda checkpoint: checkpoint.step)
 
     def newest_whole(self) -> Checkpoint | None:
-        """Return the newest checkpoint that verifies, and leave all as they are; None if there is none."""
+        """Return the newest checkpoint that verifies, or None; change nothing on the disk."""
         return next((one for one in reversed(self.all()) if one.fault() is None), None)
 
     def latest(self) -> Checkpoint | None:
-        """Return the newest checkpoint that verifies, warning of newer ones that do not; None if there is none."""
+        """Return the newest checkpoint that verifies, or None; rename newer ones that do not, with a warning."""
         for checkpoint in reversed(self.all()):
             fault = checkpoint.fault()
             if fault is None:
                 return checkpoint
-            aside = checkpoint.folder.with_name(f"{checkpoint.folder.name}.damaged")
+            damaged = checkpoint.folder.with_name(f"{checkpoint.folder.name}.damaged")
             self.progress.warn(
-                f"The checkpoint of step {checkpoint.step:,} is damaged: {fault}. It is set aside as {aside.name}, "
-                "and training goes on from the one before; nothing but the time since then is lost."
+                f"The checkpoint of step {checkpoint.step:,} is damaged: {fault}. It is renamed to {damaged.name}, and "
+                "training resumes from the checkpoint before it and computes the steps since then again."
             )
-            shutil.rmtree(aside, ignore_errors=True)
-            checkpoint.folder.rename(aside)
+            shutil.rmtree(damaged, ignore_errors=True)
+            checkpoint.folder.rename(damaged)
         return None
 
     def save(
         self, state: CheckpointState, *, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]
     ) -> Checkpoint:
-        """Write a checkpoint; when the disk refuses, the ones before it stay as they are."""
+        """Write a checkpoint; if that fails, raise RunError and leave the earlier ones as they are."""
         step = state.progress.step
         place = self.folder / f"step-{step:08d}"
         try:
-            with directory_written_atomically(place) as beside:
-                save_file(dict(model), beside / MODEL_FILE)
-                save_file(dict(optimizer), beside / OPTIMIZER_FILE)
-                (beside / STATE_FILE).write_text(state.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            with directory_written_atomically(place) as temporary:
+                save_file(dict(model), temporary / MODEL_FILE)
+                save_file(dict(optimizer), temporary / OPTIMIZER_FILE)
+                (temporary / STATE_FILE).write_text(state.model_dump_json(indent=1) + "\n", encoding="utf-8")
         except (OSError, SafetensorError, RunError) as fault:
             raise RunError(self._refusal(step, fault)) from fault
         return Checkpoint(place, step)
@@ -115,42 +115,43 @@ class Checkpoints:
         checkpoints = self.all()
         regular = [checkpoint.step for checkpoint in checkpoints if _is_regular(checkpoint)]
         kept = {*regular[-keep:], best_step, checkpoints[-1].step if checkpoints else None}
-        doomed = [checkpoint.folder for checkpoint in checkpoints if checkpoint.step not in kept]
-        unnamed = [folder.rename(folder.with_name(folder.name + _PRUNED)) for folder in doomed]
-        if unnamed:
-            # Else a power cut could bring a name back whose files are gone, and no average would find them.
+        surplus = [checkpoint.folder for checkpoint in checkpoints if checkpoint.step not in kept]
+        renamed = [folder.rename(folder.with_name(folder.name + _PRUNED)) for folder in surplus]
+        if renamed:
+            # Without it, a power cut could restore the old name of a folder whose files are already deleted.
             fsync_directory(self.folder)
-        for folder in unnamed:
+        for folder in renamed:
             shutil.rmtree(folder, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Finish what a kill interrupted: an unfinished checkpoint is removed, a replaced one brought back."""
+        """Clean up after a kill: remove incomplete and pruned checkpoints, restore one that was being replaced."""
         if not self.folder.is_dir():
             return
         sweep(self.folder)
-        for doomed in self.folder.glob(f"*{_PRUNED}"):
-            shutil.rmtree(doomed, ignore_errors=True)
+        for pruned in self.folder.glob(f"*{_PRUNED}"):
+            shutil.rmtree(pruned, ignore_errors=True)
 
     def require_space(self, *, parameters: int, keep: int) -> int:
-        """Refuse to begin on a disk that cannot hold the checkpoints to come; return the bytes they will take."""
+        """Raise RunError if the disk cannot hold the checkpoints of the run; return the bytes that they need."""
         each = 3 * 4 * parameters  # a weight and its two means, in float32
-        needed = (keep + 2) * each  # the newest, the best, and the one being written
-        there = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
+        needed = (keep + 2) * each  # besides those kept: the best, and the one being written
+        used = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
         existing = next(folder for folder in (self.folder, *self.folder.parents) if folder.exists())
         free = shutil.disk_usage(existing).free
-        if free + there < needed:
+        if free + used < needed:
             raise RunError(
-                f"{self.folder} has {free / 1e9:.1f} GB free, and checkpoints will take {needed / 1e9:.1f} GB "
-                f"({keep + 2} of {each / 1e9:.2f} GB). Free some, lower training.keep_checkpoints, or use another disk."
+                f"{self.folder} has {free / 1e9:.1f} GB free, and checkpoints need {needed / 1e9:.1f} GB "
+                f"({keep + 2} of {each / 1e9:.2f} GB). Free some space, use another disk, or lower "
+                "training.keep_checkpoints."
             )
         return needed
 
     def _refusal(self, step: int, fault: Exception) -> str:
-        before = self.all()
-        stands = f"The checkpoint of step {before[-1].step:,} is intact" if before else "No checkpoint exists yet"
+        earlier = self.all()
+        newest = f"The checkpoint of step {earlier[-1].step:,} is intact" if earlier else "No checkpoint exists yet"
         return (
-            f"The checkpoint of step {step:,} could not be written to {self.folder} ({_first_line(fault)}). {stands}. "
-            "Make room or mend the disk, then run the same command again: it goes on from there."
+            f"The checkpoint of step {step:,} could not be written to {self.folder} ({_first_line(fault)}). {newest}. "
+            "Free disk space or repair the disk, then run the same command again: it resumes from there."
         )
 
 
@@ -164,7 +165,7 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
 def _is_regular(checkpoint: Checkpoint) -> bool:
     try:
         return checkpoint.state().is_regular
-    except RunError:  # what cannot be read is not thrown away in passing
+    except RunError:  # do not prune a checkpoint that cannot be read
         return True
 
 

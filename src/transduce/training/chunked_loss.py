@@ -1,15 +1,16 @@
-"""The loss of section 5.4 in chunks of tokens, so that the logits of a whole batch never exist at once.
+"""The loss of section 5.4 in chunks of tokens, so that memory never holds the logits of a whole batch.
 
-For 25,000 target tokens and a vocabulary of 37,000 the logits alone would take 3.7 GB, and their gradient as much
-again. But the gradient of a token's loss with respect to its own logits needs nothing beyond that token,
+For 25,000 target tokens and a vocabulary of 37,000, the logits would take 3.7 GB and their gradient as much again. But
+the gradient of a token's loss depends on the logits z of that token alone:
 
     ∂loss/∂z = softmax(z) - q
 
-so each chunk's share of the gradients with respect to the hidden states and the output matrix is computed in the
-forward pass, right where its logits are, and the logits are dropped. The backward pass only scales.
+So the forward pass also computes each chunk's share of the gradients of the hidden states and the output matrix, and
+then frees the logits. The backward pass only scales these gradients.
 
-The smoothed part of q is the same for every token, so its products with the output matrix are vectors computed once:
-no pass over the logits is spent on it.
+The uniform part of q is the same for every token: its products with the output matrix are computed once, as vectors.
+
+Shapes here: N tokens of a batch, P dropout passes, R rows of a chunk, of which the first C have a label.
 """
 
 from dataclasses import dataclass
@@ -23,13 +24,13 @@ from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import add_to
 from transduce.networks.output import Output
 
-LOGITS_AT_ONCE = 1 << 24  # in a chunk: 128 MiB for a chunk's logits, their softmax in float32 and its rounding
-_SAFELY_LARGE = 1e-30  # a probability whose logarithm can be taken, even of bf16: far from the smallest number, 1e-38
+LOGITS_AT_ONCE = 1 << 24  # of a chunk: 128 MiB for logits in bf16, their softmax in float32, and its copy in bf16
+_SAFE_PROBABILITY = 1e-30  # large enough to take its logarithm: far above the smallest normal number, 1e-38
 
 
 @dataclass(frozen=True)
-class Weights:
-    """What the loss weighs: the target distribution's two values, and R-Drop's divergence."""
+class LossWeights:
+    """The two probabilities of the target distribution, and the weight of R-Drop's divergence."""
 
     true: float
     other: float
@@ -38,7 +39,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Predictions:
-    """One pass over one chunk of R rows, of which the first C have a label: its logits and what follows from them."""
+    """The logits and probabilities of one chunk in one dropout pass."""
 
     logits_CV: Tensor
     probabilities_RV: Tensor
@@ -48,27 +49,27 @@ class Predictions:
     highest_logit_C: Tensor
 
 
-class LogitsSpace:
-    """Memory for a chunk's logits that is kept from batch to batch.
+class LogitsBuffer:
+    """Memory for the logits of a chunk, reused from batch to batch.
 
-    They are the largest block of a step, and each batch needs a little more or less than the last. Asked for anew each
-    time, they often find no hole that fits between the others' blocks, and the heap grows for some hundred steps.
+    The logits are the largest block of a step, and each batch needs a block of a slightly different size. Allocated for
+    every batch, they would often fit into no gap of the heap, which would grow for some hundred steps.
     """
 
     def __init__(self) -> None:
         self._kept: Tensor | None = None
 
     def product(self, hidden_RD: Tensor, matrix_VD: Tensor) -> Tensor:
-        """Return the logits without a bias, which the next call overwrites."""
+        """Return the logits without the bias; the next call overwrites them."""
         rows, size = hidden_RD.size(0), matrix_VD.size(0)
         if self._kept is None or self._kept.numel() < rows * size or self._kept.dtype != matrix_VD.dtype:
-            self._kept = None  # before the new is there, not beside it
+            self._kept = None  # free the old block before the allocation of the new one
             self._kept = matrix_VD.new_empty(rows * size)
         return torch.mm(hidden_RD, matrix_VD.T, out=self._kept[: rows * size].view(rows, size))
 
 
 class ChunkedLoss(torch.autograd.Function):
-    """Smoothed cross-entropy summed over tokens, with its gradients computed on the way forward."""
+    """Smoothed cross-entropy summed over tokens; its forward pass also computes the gradients."""
 
     @staticmethod
     def forward(
@@ -78,20 +79,20 @@ class ChunkedLoss(torch.autograd.Function):
         bias_V: Tensor | None,
         label_N: Tensor,
         rows_R: Tensor,
-        weights: Weights,
+        weights: LossWeights,
         product_dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return objective, unsmoothed loss and correct labels, summed over `rows_R` of P dropout passes."""
-        work = LossWork(hidden_PND, Output(matrix_VD, bias_V), weights, product_dtype)
+        sums = LossSums(hidden_PND, Output(matrix_VD, bias_V), weights, product_dtype)
         if any(ctx.needs_input_grad[:3]):
-            of_bias_V = None if bias_V is None else torch.zeros_like(bias_V, dtype=work.dtype)
-            work.want_gradients(torch.zeros_like(matrix_VD, dtype=work.dtype), of_bias_V)
-        for some_rows_C in rows_R.split(work.rows_at_once):
-            work.take(some_rows_C, label_N[some_rows_C])
-        work.finish()
-        ctx.save_for_backward(work.hidden_gradient_PND, work.matrix_gradient_VD, work.bias_gradient_V)
-        ctx.mark_non_differentiable(work.nll, work.correct)
-        return work.objective, work.nll, work.correct
+            of_bias_V = None if bias_V is None else torch.zeros_like(bias_V, dtype=sums.dtype)
+            sums.want_gradients(torch.zeros_like(matrix_VD, dtype=sums.dtype), of_bias_V)
+        for some_rows_C in rows_R.split(sums.rows_at_once):
+            sums.add_chunk(some_rows_C, label_N[some_rows_C])
+        sums.finish()
+        ctx.save_for_backward(sums.hidden_gradient_PND, sums.matrix_gradient_VD, sums.bias_gradient_V)
+        ctx.mark_non_differentiable(sums.nll, sums.correct)
+        return sums.objective, sums.nll, sums.correct
 
     @staticmethod
     @once_differentiable
@@ -101,25 +102,25 @@ class ChunkedLoss(torch.autograd.Function):
         _nll: Tensor,
         _correct: Tensor,
     ) -> tuple[Tensor | None, ...]:
-        """Scale the gradients that the forward pass has left."""
+        """Scale the gradients that the forward pass computed."""
         scaled = [None if gradient is None else gradient.mul_(factor) for gradient in ctx.saved_tensors]
         return *scaled, None, None, None, None
 
 
-class LossWork:
-    """The sums and gradients of a batch as its chunks go by."""
+class LossSums:
+    """The sums and gradients of a batch, to which each chunk is added."""
 
     def __init__(
         self,
         hidden_PND: Tensor,
         output: Output,
-        weights: Weights,
+        weights: LossWeights,
         product_dtype: torch.dtype,
         *,
-        space: LogitsSpace | None = None,
+        buffer: LogitsBuffer | None = None,
     ) -> None:
         self.hidden_PND, self.weights = hidden_PND, weights
-        self.space = space or LogitsSpace()
+        self.buffer = buffer or LogitsBuffer()
         self.dtype = torch.promote_types(hidden_PND.dtype, torch.float32)
         self.product_VD = output.matrix_VD.to(product_dtype)
         self.bias_V = None if output.bias_V is None else output.bias_V.to(product_dtype)
@@ -133,30 +134,30 @@ class LossWork:
         self.bias_gradient_V: Tensor | None = None
 
     def want_gradients(self, matrix_gradient_VD: Tensor, bias_gradient_V: Tensor | None = None) -> None:
-        """Compute gradients as well; those of the matrix and the bias are added to the tensors given."""
+        """Also compute gradients; add those of the matrix and the bias to these tensors."""
         self.hidden_gradient_PND, self.matrix_gradient_VD = torch.zeros_like(self.hidden_PND), matrix_gradient_VD
         self.bias_gradient_V = bias_gradient_V
 
     @property
     def is_in_place(self) -> bool:
-        """Whether logits become their own gradient in one compiled pass."""
+        """Whether a compiled kernel turns the logits into their gradient in place."""
         return self.kernels is not None and self.matrix_gradient_VD is not None and not self.weights.divergence
 
     @property
     def rows_at_once(self) -> int:
-        """How many tokens make a chunk; in place, a logit takes a quarter of the memory."""
+        """The number of tokens in a chunk; in place, a logit needs a quarter of the memory."""
         logits = 2 * LOGITS_AT_ONCE if self.is_in_place else LOGITS_AT_ONCE
         return max(1, logits // (self.product_VD.size(0) * self.hidden_PND.size(0)))
 
-    def take_all(self, label_N: Tensor) -> None:
-        """Add every row that has a label, where none is padding; the last rows may have none."""
+    def add_all(self, label_N: Tensor) -> None:
+        """Add all chunks of packed tokens: row n has label n, and rows after the last label have none."""
         for start in range(0, label_N.numel(), self.rows_at_once):
             rows = slice(start, start + self.rows_at_once)
-            self.take(rows, label_N[rows])
+            self.add_chunk(rows, label_N[rows])
         self.finish()
 
-    def take(self, rows_R: Tensor | slice, label_C: Tensor) -> None:
-        """Add one chunk of tokens to the sums and gradients; rows beyond the labels take part in products alone."""
+    def add_chunk(self, rows_R: Tensor | slice, label_C: Tensor) -> None:
+        """Add one chunk to the sums and gradients; rows without a label only take part in the matrix products."""
         passes = [hidden_ND[rows_R] for hidden_ND in self.hidden_PND]
         predictions = [self.predict(hidden_RD, label_C) for hidden_RD in passes]
         share = 1.0 / len(passes)
@@ -172,14 +173,14 @@ class LossWork:
                 self.add_gradients(index, rows_R, hidden_RD, gradient_RV, count=label_C.numel())
 
     def predict(self, hidden_RD: Tensor, label_C: Tensor) -> Predictions:
-        """Return the chunk's logits, softmax and log Σ e^z.
+        """Return the logits, softmax and log Σ e^z of a chunk.
 
-        The softmax adds up in float32. For the gradient alone it is rounded to the products' precision at once, since
-        it would be rounded for the products anyway: that spares two passes over the logits.
+        The softmax sums in float32. If only the gradient needs it, torch rounds it to the dtype of the products at
+        once, which saves two passes over the logits.
         """
         rounded_RD = hidden_RD.to(self.product_VD.dtype)
         if self.is_in_place:
-            return self.predict_in_place(self.with_bias(self.space.product(rounded_RD, self.product_VD)), label_C)
+            return self.predict_in_place(self.with_bias(self.buffer.product(rounded_RD, self.product_VD)), label_C)
         logits_RV = self.with_bias(rounded_RD @ self.product_VD.T)
         is_for_gradient_alone = self.matrix_gradient_VD is not None and not self.weights.divergence
         probabilities_RV = logits_RV.softmax(dim=-1, dtype=logits_RV.dtype if is_for_gradient_alone else self.dtype)
@@ -187,28 +188,28 @@ class LossWork:
         highest_logit_C = logits_CV.amax(dim=-1).to(self.dtype)
         label_logit_C = logits_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype)
         label_probability_C = probabilities_CV.gather(-1, label_C[:, None])[:, 0].to(self.dtype)
-        if is_for_gradient_alone and bool(label_probability_C.amin() > _SAFELY_LARGE):
+        if is_for_gradient_alone and bool(label_probability_C.amin() > _SAFE_PROBABILITY):
             log_normalizer_C = label_logit_C - label_probability_C.log()
         else:
-            # p_max = e^(z_max - log Σ e^z) is never small, so this is as exact as logsumexp and a third of its cost.
+            # p_max = e^(z_max - log Σ e^z) is never tiny, so this is as exact as logsumexp, at a third of the cost.
             log_normalizer_C = highest_logit_C - probabilities_CV.amax(dim=-1).to(self.dtype).log()
         return Predictions(logits_CV, probabilities_RV, log_normalizer_C, label_logit_C, highest_logit_C)
 
     def with_bias(self, products_RV: Tensor) -> Tensor:
-        """Return the products with the bias, if there is one, added in place."""
+        """Add the bias, if there is one, to the products in place, and return them."""
         return products_RV if self.bias_V is None else products_RV.add_(self.bias_V)
 
     def predict_in_place(self, logits_RV: Tensor, label_C: Tensor) -> Predictions:
-        """Return the same, where the softmax has the labels' share of the gradient in it already."""
+        """Return the same by the compiled kernel, which also adds the labels' part of the gradient to the softmax."""
         assert self.kernels is not None
         extra = self.weights.other - self.weights.true
         found = self.kernels.label_gradients(logits_RV, label_C.contiguous(), extra=extra)
         return Predictions(logits_RV[: label_C.numel()], logits_RV, *found)
 
     def add_sums(self, hidden_CD: Tensor, prediction: Predictions, *, share: float) -> None:
-        """Add the chunk's losses and count its correct labels."""
+        """Add the losses of a chunk and count its correct labels."""
         log_likelihood_C = prediction.label_logit_C - prediction.log_normalizer_C
-        # Σ_v log p(v) = Σ_v z_v - V log Σ e^z, and the sum of all logits is one product with the summed matrix.
+        # Σ_v log p(v) = Σ_v z_v - V log Σ e^z, and Σ_v z_v is one product with the sum of the matrix's rows.
         vocabulary_size = self.product_VD.size(0)
         log_probability_sum_C = (
             hidden_CD.to(self.dtype) @ self.matrix_sum_D + self.bias_sum - vocabulary_size * prediction.log_normalizer_C
@@ -220,12 +221,12 @@ class LossWork:
         self.correct += share * (prediction.label_logit_C == prediction.highest_logit_C).sum()
 
     def add_divergence(self, one: Predictions, other: Predictions) -> list[Tensor]:
-        """Add R-Drop's divergence; return what softmax(z) becomes in the gradient of each pass."""
+        """Add R-Drop's divergence; return, for each pass, what replaces softmax(z) in its gradient."""
         log_ratio_CV = one.logits_CV.to(self.dtype).sub_(other.logits_CV)
         log_ratio_CV -= (one.log_normalizer_C - other.log_normalizer_C)[:, None]
         p_CV, q_CV = (each.probabilities_RV[: log_ratio_CV.size(0)] for each in (one, other))
         forward_C, backward_C = (p_CV * log_ratio_CV).sum(dim=-1), -(q_CV * log_ratio_CV).sum(dim=-1)
-        weight = self.weights.divergence / 2.0  # of a pass's own gradient, which counts half: hence not a quarter
+        weight = self.weights.divergence / 2.0  # 1/2 and not 1/4, since `add_gradients` halves each pass's gradient
         self.objective += weight / 2.0 * (forward_C + backward_C).sum()
         # ∂KL(p‖q)/∂z_p = p (log p/q - KL(p‖q)) and ∂KL(q‖p)/∂z_p = p - q; likewise for q.
         of_one_CV = p_CV + weight * (p_CV * (log_ratio_CV - forward_C[:, None]) + p_CV - q_CV)
@@ -236,7 +237,7 @@ class LossWork:
     def add_gradients(
         self, index: int, rows_R: Tensor | slice, hidden_RD: Tensor, gradient_RV: Tensor, *, count: int
     ) -> None:
-        """Add the chunk's share of both gradients; the uniform part of q is left for `finish`."""
+        """Add the gradients of a chunk in one pass; `finish` adds the uniform part of q to the matrix's."""
         assert self.hidden_gradient_PND is not None
         assert self.matrix_gradient_VD is not None
         share = 1.0 / self.hidden_PND.size(0)
@@ -257,8 +258,8 @@ class LossWork:
             self.bias_gradient_V.add_(of_chunk_V, alpha=share)
 
     def add_labels(self, gradient_RV: Tensor, label_C: Tensor) -> None:
-        """Subtract what q has at the label and nowhere else; rows without a label become 0."""
-        # One number in each row: torch's scatter_add_ would copy all of them first.
+        """Subtract the part of q that only the label has, and zero the rows without a label."""
+        # torch's scatter_add_ would copy the whole tensor; index_add_ changes one number of each row.
         count = label_C.numel()
         place_C = torch.arange(count, device=label_C.device) * gradient_RV.size(1) + label_C
         extra_C = gradient_RV.new_full((count,), self.weights.other - self.weights.true)
@@ -266,6 +267,6 @@ class LossWork:
         gradient_RV[count:] = 0.0
 
     def finish(self) -> None:
-        """Add the uniform part of q to the matrix's gradient: the same vector for every row."""
+        """Add the uniform part of q to the matrix's gradient: one vector, the same for every row."""
         if self.matrix_gradient_VD is not None:
             self.matrix_gradient_VD -= self.weights.other * self.hidden_sum_D

@@ -1,12 +1,12 @@
-"""Several ranks that train one model: the only place that reads torchrun's environment.
+"""Training one model in several processes ("ranks"). No other module reads torchrun's environment variables.
 
-Each rank runs its share of a step; then all gradients are summed over tokens, counts with them, in one operation, and
-every rank divides by the same global count and takes the same step. The model knows nothing of it. A world of one
-rank costs nothing. Only rank 0 writes.
+Each rank runs its share of a step. One all-reduce then sums the gradients and the counts over the ranks; every rank
+divides by the same number of tokens and takes the same step. Only rank 0 writes files. With one rank, nothing is
+exchanged.
 
-A rank that dies or falls behind does not leave the others waiting for ever: they give up with a message, and torchrun
-can start all of them again from the newest checkpoint. Work that one rank does for all, such as preparing a corpus, may
-take hours: there the others listen for its pulse instead, and give up only when that stops.
+If a rank dies or stops responding, the others raise a TrainingError after a timeout, and torchrun can restart all of
+them from the newest checkpoint. Work that one rank does for all, such as preparing a corpus, can take hours: there the
+others watch its heartbeat, and raise only when that stops.
 """
 
 import contextlib
@@ -30,10 +30,11 @@ from transduce.training.config import seconds
 
 Result = TypeVar("Result")
 _TURNS = 3
-_PULSES_PER_TIMEOUT = 10
+_HEARTBEATS_PER_TIMEOUT = 10
 _ROLL_CALL_INTERVAL = 0.02
 _NCCL_ALARM = "exception_dump"
-"""What NCCL's watchdog writes into torchrun's own store, past all prefixes, when a rank fails; it ends who reads it."""
+"""The key, without a prefix, that NCCL's watchdog writes to torchrun's store when a rank fails; a rank that finds it
+exits."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,18 @@ class World:
     local_rank: int = 0
     local_size: int = 1
     device: str = "cpu"
-    """Where tensors must be for the ranks to exchange them."""
+    """The device of tensors that the ranks exchange."""
     timeout: str = "10m"
     store: Store | None = None
-    """A small table that all ranks read and write, each on its own, without the others taking part."""
+    """A key-value store that each rank can read and write at any time, without a collective operation."""
 
     @property
     def is_main(self) -> bool:
-        """Whether this rank is the one that writes."""
+        """Whether this is rank 0, which writes the files."""
         return self.rank == 0
 
     def sum_(self, tensor: Tensor) -> Tensor:
-        """Replace `tensor` by its sum over all ranks, which is the same to the last bit on each of them."""
+        """Replace `tensor` by its sum over all ranks, bit for bit the same on each."""
         if self.size > 1:
             with self._explained("adding up gradients"):
                 distributed.all_reduce(tensor)
@@ -78,7 +79,7 @@ class World:
         return [text] if self.size == 1 else [self._text_of(rank, text) for rank in range(self.size)]
 
     def _text_of(self, rank: int, text: str) -> str:
-        """Return the text of one rank, whose own `text` counts; the others' does not."""
+        """Return the `text` of one rank on every rank."""
         data = torch.frombuffer(bytearray(text.encode("utf-8") + b"\n"), dtype=torch.uint8).to(self.device)
         with self._explained(f"copying from rank {rank}"):
             length = torch.tensor([data.numel()], device=self.device)
@@ -89,51 +90,50 @@ class World:
         return data.cpu().numpy().tobytes().decode("utf-8")[:-1]
 
     def any(self, claim: bool) -> bool:
-        """Return whether any rank claims it; every rank must ask."""
+        """Return whether the claim is true on any rank; every rank must call it."""
         return bool(self.sum_(torch.tensor([float(claim)], device=self.device)) > 0)
 
     def wait_for_all(self) -> None:
-        """Return once every rank has come here: what rank 0 wrote before it can be read after it."""
+        """Block until every rank has called this, so that all can read what rank 0 wrote before."""
         self.any(False)
 
     def in_turns(self, work: Callable[[], Result], *, doing: str) -> Result:
-        """Return what `work` gives on this rank, once it is this rank's turn.
+        """Call `work` when it is this rank's turn, and return its result.
 
-        Rank 0 works first, then the first rank of each other machine, then the rest: where they share a disk, all but
-        rank 0 find everything done.
-
-        It may take as long as it needs. Those who wait give up when nobody who works has been heard of for `timeout`.
+        The turns are: rank 0, then the first rank of every other machine, then the rest. If the machines share a disk,
+        ranks after rank 0 find the work done. A turn may take any time; the waiting ranks raise TrainingError when no
+        heartbeat has come for `timeout`.
         """
         if self.size == 1:
             return work()
         turn = 0 if self.is_main else 1 if self.local_rank == 0 else _TURNS - 1
-        table = _Table(self.store, doing)
-        table.add(f"members {turn}", 1)
+        counters = _SharedCounters(self.store, doing)
+        counters.add(f"members {turn}", 1)
         self.wait_for_all()
-        for now in range(_TURNS):
-            if now == turn:
-                with table.pulse(seconds(self.timeout) / _PULSES_PER_TIMEOUT):
+        for current in range(_TURNS):
+            if current == turn:
+                with counters.heartbeat(seconds(self.timeout) / _HEARTBEATS_PER_TIMEOUT):
                     result = work()
-                table.add(f"done {turn}", 1)
+                counters.add(f"done {turn}", 1)
             else:
-                self._await_turn(table, now, doing=doing)
+                self._await_turn(counters, current, doing=doing)
         return result
 
-    def _await_turn(self, table: "_Table", turn: int, *, doing: str) -> None:
-        """Return when all ranks of a turn are done; give up when they are silent for too long, or one failed."""
-        listener = _Listener(table, turn, interval=min(0.1, seconds(self.timeout) / _PULSES_PER_TIMEOUT))
-        listener.start()
-        while listener.is_alive():
-            listener.join(0.1)
-            if time.monotonic() - listener.heard_at > seconds(self.timeout):
+    def _await_turn(self, counters: "_SharedCounters", turn: int, *, doing: str) -> None:
+        """Block until all ranks of a turn are done; raise TrainingError if one fails or their heartbeat stops."""
+        watcher = _TurnWatcher(counters, turn, interval=min(0.1, seconds(self.timeout) / _HEARTBEATS_PER_TIMEOUT))
+        watcher.start()
+        while watcher.is_alive():
+            watcher.join(0.1)
+            if time.monotonic() - watcher.changed_at > seconds(self.timeout):
                 raise TrainingError(
-                    f"Rank {self.rank} of {self.size} has waited {self.timeout} for a rank that is {doing} and gives "
-                    "no sign of life. Look at its machine; the same command goes on from where it stood."
+                    f"Rank {self.rank} of {self.size} waited for a rank that is {doing}, and has had no sign of life "
+                    f"from it for {self.timeout}. Check its machine, then run the same command again to resume."
                 )
-        if listener.fault is not None:
+        if watcher.fault is not None:
             raise TrainingError(
-                f"Rank {self.rank} of {self.size} gave up, for another failed while {doing}. Look for its own message. "
-                f"({listener.fault})"
+                f"Rank {self.rank} of {self.size} stopped because another rank failed while {doing}. See the error "
+                f"message of that rank. ({watcher.fault})"
             )
 
     @contextmanager
@@ -143,34 +143,34 @@ class World:
         except RuntimeError as fault:
             raise TrainingError(
                 f"Rank {self.rank} of {self.size} lost the others while {doing}: one of them died, or did not answer "
-                f"within {self.timeout}. Look for its own message; the newest checkpoint stands, and the same command "
-                f"goes on from it. ({str(fault).partition(chr(10))[0]})"
+                f"within {self.timeout}. See the error message of that rank. The newest checkpoint is intact, and the "
+                f"same command resumes from it. ({str(fault).partition(chr(10))[0]})"
             ) from fault
 
 
-class _Table:
-    """Counters that all ranks share, under a name of their own."""
+class _SharedCounters:
+    """Counters in the store that all ranks share; `name` is the prefix of their keys."""
 
     def __init__(self, store: Store | None, name: str) -> None:
         assert store is not None, "a world of several ranks has a store"
         self.store, self.name = store, name
 
     def add(self, counter: str, amount: int) -> int:
-        """Add to a counter, and return what it is then."""
+        """Add to a counter and return its new value."""
         return int(self.store.add(f"{self.name}/{counter}", amount))
 
     @contextmanager
-    def pulse(self, interval: float) -> Iterator[None]:
-        """Let the others hear that this rank is alive, as long as the block runs; and that it failed, if it does."""
+    def heartbeat(self, interval: float) -> Iterator[None]:
+        """Count heartbeats while the block runs; count a failure if it raises."""
         is_over = threading.Event()
 
         def beat() -> None:
-            with contextlib.suppress(RuntimeError):  # the others are gone, which this rank will notice by itself
+            with contextlib.suppress(RuntimeError):  # the store is gone: the next collective operation reports it
                 while not is_over.wait(interval):
-                    self.add("pulse", 1)
+                    self.add("heartbeat", 1)
 
-        heart = threading.Thread(target=beat, daemon=True)
-        heart.start()
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
         try:
             yield
         except BaseException:
@@ -179,44 +179,44 @@ class _Table:
             raise
         finally:
             is_over.set()
-            heart.join()
+            thread.join()
 
 
-class _Listener(threading.Thread):
-    """Waits for the ranks of a turn.
+class _TurnWatcher(threading.Thread):
+    """A thread that waits for the ranks of a turn and notes when their counters last changed.
 
-    The table itself may be on a machine that answers no more, so the rank waits beside this thread and not for it.
+    It is a thread of its own because a call to the store blocks if the machine of the store stops responding.
     """
 
-    def __init__(self, table: _Table, turn: int, *, interval: float) -> None:
+    def __init__(self, counters: _SharedCounters, turn: int, *, interval: float) -> None:
         super().__init__(daemon=True)
-        self.table, self.turn, self.interval = table, turn, interval
-        self.heard_at = time.monotonic()
+        self.counters, self.turn, self.interval = counters, turn, interval
+        self.changed_at = time.monotonic()
         self.fault: str | None = None
 
     def run(self) -> None:
-        """Listen until the turn is over, or one of its ranks says that it failed."""
-        heard = None
+        """Poll the counters until the turn is over or one of its ranks has failed."""
+        last = None
         try:
-            while (done := self.table.add(f"done {self.turn}", 0)) < self.table.add(f"members {self.turn}", 0):
-                if self.table.add("failed", 0):
-                    self.fault = "it said so"
+            while (done := self.counters.add(f"done {self.turn}", 0)) < self.counters.add(f"members {self.turn}", 0):
+                if self.counters.add("failed", 0):
+                    self.fault = "it reported the failure"
                     return
-                pulse = self.table.add("pulse", 0)
-                if (done, pulse) != heard:
-                    heard, self.heard_at = (done, pulse), time.monotonic()
+                heartbeats = self.counters.add("heartbeat", 0)
+                if (done, heartbeats) != last:
+                    last, self.changed_at = (done, heartbeats), time.monotonic()
                 time.sleep(self.interval)
         except RuntimeError as fault:
             self.fault = str(fault).partition("\n")[0]
 
 
 class _RollCall:
-    """The ranks of this attempt find each other, on a store that remembers those of earlier attempts.
+    """Gives the ranks of one attempt an unused part of torchrun's store.
 
-    torchrun keeps its store over all restarts, and does not tell the ranks of several machines the same number of
-    restarts. Who died left addresses and counters there, which those who follow must not believe. So rank 0 announces
-    a meeting under a name that was never used; every other rank signs the newest announcement with a name of its own;
-    rank 0 closes the list, and whoever finds itself on it is among the living.
+    torchrun keeps its store over restarts, and ranks on several machines may see different numbers of restarts. A
+    crashed rank leaves stale addresses and counters in the store, which the next attempt must not read. So rank 0
+    announces a meeting under a random name. Every other rank signs the newest announcement with a random name of its
+    own. When all have signed, rank 0 writes the list of signatures, and a rank that finds its own there has joined.
     """
 
     def __init__(self, store: Store, rank: int, size: int) -> None:
@@ -224,18 +224,18 @@ class _RollCall:
         self.own = uuid.uuid4().hex
 
     def meet(self, patience: float) -> Store:
-        """Return a part of the store that only the ranks of this attempt have ever seen."""
+        """Return a part of the store that only the ranks of this attempt use."""
         deadline = time.monotonic() + patience
         if self.rank == 0:
             self.store.set("meeting", self.own)
         while (meeting := self._called() if self.rank == 0 else self._signed()) is None:
             if time.monotonic() > deadline:
-                raise RuntimeError("not all of them came")
+                raise RuntimeError("not all ranks joined in time")
             time.sleep(_ROLL_CALL_INTERVAL)
         return PrefixStore(f"meeting {meeting}", self.store)
 
     def _called(self) -> str | None:
-        """Return the meeting once every other rank has signed it, and say so: rank 0's part."""
+        """Write the list and return the meeting if every other rank has signed, else None: the part of rank 0."""
         signed = [self._read(f"{self.own}/{rank}") for rank in range(1, self.size)]
         if None in signed:
             return None
@@ -244,7 +244,7 @@ class _RollCall:
         return self.own
 
     def _signed(self) -> str | None:
-        """Return the meeting if its list is closed and names this process; sign it before."""
+        """Sign the newest meeting; return it if its list names this process, else None: the part of ranks above 0."""
         meeting = self._read("meeting")
         if meeting is None:
             return None
@@ -257,7 +257,7 @@ class _RollCall:
 
 @contextmanager
 def join_world(*, device: str = "cpu", timeout: str = "10m") -> Iterator[World]:
-    """Yield the world that torchrun has set up, or a world of one when it has not."""
+    """Yield the ranks that torchrun has started, connected to each other, or a world of one rank without torchrun."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield World()

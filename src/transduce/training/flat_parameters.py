@@ -1,13 +1,12 @@
-"""All parameters of a model in one piece of memory, and all gradients in another.
+"""All parameters of a model in one vector, and all gradients in another.
 
-The model keeps its parameters by name; here each becomes a view of a part of one long vector, and so does its
-gradient. Then zeroing, measuring, scaling, sending and applying a gradient are each one operation, whatever the
-number of layers, and ranks add their gradients up without copying them first.
+Each parameter becomes a view of a part of the vector, and so does its gradient. So zeroing, measuring, scaling, summing
+over ranks and applying a gradient are one operation each, whatever the number of layers, and need no copies.
 
-The vector of gradients carries a short tail of counts (tokens, losses, requests to stop) that ranks sum with it.
+A short tail of counts (tokens, losses, requests to stop) follows the gradients, and the ranks sum both together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,7 @@ _ALIGNMENT = 16  # elements: 64 bytes of float32, a cache line and one AVX-512 r
 
 
 class FlatParameters:
-    """A model's parameters and gradients as two vectors; the model's own tensors become views of them."""
+    """A model's parameters and gradients as two vectors; the model's tensors become views of them."""
 
     def __init__(self, model: nn.Module, *, tail: int = 0) -> None:
         named = list(model.named_parameters())
@@ -40,14 +39,23 @@ class FlatParameters:
 
     @property
     def count(self) -> int:
-        """How many numbers the model learns."""
+        """The number of parameters, alignment not counted."""
         return sum(shape.numel() for _, shape in self._places.values())
 
     def named_parts(self, vector: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Yield each parameter's part of a vector as long as `values`, in the parameter's shape."""
+        """Yield the name of each parameter and its part of `vector`, in its shape; `vector` is as long as `values`."""
         for name, (start, shape) in self._places.items():
             yield name, vector[start : start + shape.numel()].view(shape)
 
     def zero_gradients(self) -> None:
-        """Forget the last step's gradients and counts."""
+        """Set the gradients and the tail to zero."""
         self.gradients_and_tail.zero_()
+
+
+def copy_by_name(tensors: Mapping[str, Tensor], *, into: Mapping[str, Tensor]) -> bool:
+    """Copy tensors into those of the same names; copy nothing and return False if names or shapes differ."""
+    if tensors.keys() != into.keys() or any(tensors[name].shape != into[name].shape for name in into):
+        return False
+    for name, tensor in into.items():
+        tensor.copy_(tensors[name])
+    return True

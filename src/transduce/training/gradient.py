@@ -1,11 +1,11 @@
-"""How a micro-batch's gradient is computed: derived by torch, or written out.
+"""The gradient of a micro-batch: by torch's autograd, or by the handwritten backward pass of `backpropagation/`.
 
     device    network                                           gradient        measured (docs/decisions/0007)
-    CPU       what `backpropagation.handwritten` offers             written out     about 1.1 times as fast as derived
-    CPU       the rest                                          derived
-    GPU       all                                               derived, with torch's fused kernels
+    CPU       those that `backpropagation.handwritten` takes    handwritten     about 1.1 times as fast as autograd
+    CPU       the rest                                          autograd
+    GPU       all                                               autograd, with torch's fused kernels
 
-Both add to the parameters' gradients the sum over the batch's tokens, and both follow the plain equations of `model/`.
+Both add the sum over the tokens of the batch to the parameters' gradients, and both compute the equations of `model/`.
 """
 
 from typing import Protocol
@@ -20,33 +20,35 @@ from transduce.backpropagation.pullback import kept_bytes
 from transduce.data.batch import Batch
 from transduce.networks.network import Network
 from transduce.training.arithmetic import Arithmetic
-from transduce.training.chunked_loss import LogitsSpace
+from transduce.training.chunked_loss import LogitsBuffer
 from transduce.training.config import TrainingConfig
 from transduce.training.loss import Loss, Smoothing, token_loss, token_loss_and_gradient
 
 
 class Gradient(Protocol):
-    """Adds the gradient of micro-batches to that of the model's parameters."""
+    """Adds the gradients of micro-batches to those of the model's parameters."""
 
     def refresh(self) -> None:
-        """Take over the weights as they are now; they must not change until the next call."""
+        """Read the current weights; they must not change until the next call."""
 
     def add(self, batch: Batch, *, dropout_key: int) -> Loss:
-        """Run one micro-batch forward and backward; its dropout follows from the key."""
+        """Run one micro-batch forward and backward, with the dropout of this key."""
 
     def kept_for_backward(self, batch: Batch) -> int:
-        """Run a batch and return the bytes that its backward pass had to keep, weights not counted."""
+        """Run a batch and return the bytes that its backward pass keeps, without the weights."""
 
 
 def gradient_of(model: Network, config: TrainingConfig, *, arithmetic: Arithmetic) -> Gradient:
-    """Return the fastest way to this model's gradient: a question of what it is, never of a stopwatch."""
+    """Return the fastest gradient of the table above; the choice depends on model and device, not on timings."""
     network = handwritten(model, dtype=arithmetic.product_dtype or model.output.matrix_VD.dtype)
     if network is not None:
-        return WrittenOutGradient(network, config, arithmetic=arithmetic)
-    return DerivedGradient(model, config, arithmetic=arithmetic)
+        return HandwrittenGradient(network, config, arithmetic=arithmetic)
+    return AutogradGradient(model, config, arithmetic=arithmetic)
 
 
-class _Common:
+class _ModelGradient:
+    """The model and the settings of its loss."""
+
     def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
         self.model, self.arithmetic, self.r_drop = model, arithmetic, config.r_drop
         self.passes = 2 if config.r_drop else 1
@@ -55,11 +57,11 @@ class _Common:
         )
 
 
-class DerivedGradient(_Common):
-    """The gradient that torch derives from the plain network."""
+class AutogradGradient(_ModelGradient):
+    """The gradient that torch's autograd computes."""
 
     def refresh(self) -> None:
-        """Do nothing: autocast rounds the weights in every pass."""
+        """Do nothing: autograd reads the weights in every pass."""
 
     def add(self, batch: Batch, *, dropout_key: int) -> Loss:
         """Run one micro-batch forward and backward."""
@@ -79,7 +81,7 @@ class DerivedGradient(_Common):
         return loss
 
     def kept_for_backward(self, batch: Batch) -> int:
-        """Run a batch and count what torch saves."""
+        """Run a batch and count the tensors that autograd saves."""
         weights = {parameter.untyped_storage().data_ptr() for parameter in self.model.parameters()}
         kept: dict[int, int] = {}
 
@@ -94,16 +96,16 @@ class DerivedGradient(_Common):
         return sum(kept.values())
 
 
-class WrittenOutGradient(_Common):
-    """The gradient of `backpropagation/`."""
+class HandwrittenGradient(_ModelGradient):
+    """The gradient by the handwritten backward pass of `backpropagation/`."""
 
     def __init__(self, network: HandwrittenNetwork, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
         super().__init__(network.model, config, arithmetic=arithmetic)
         self.network, self.dtype = network, network.dtype
-        self.space = LogitsSpace()
+        self.buffer = LogitsBuffer()
 
     def refresh(self) -> None:
-        """Round the weights, once for all micro-batches of a step."""
+        """Round the weights once for all micro-batches of a step."""
         self.network.refresh()
 
     @torch.no_grad()
@@ -118,14 +120,14 @@ class WrittenOutGradient(_Common):
             smoothing=self.smoothing,
             r_drop=self.r_drop,
             product_dtype=self.dtype,
-            space=self.space,
+            buffer=self.buffer,
         )
         for each, gradient_ND in zip(passes, gradients_ND, strict=True):
             each.backward(gradient_ND)
         return loss
 
     def kept_for_backward(self, batch: Batch) -> int:
-        """Run a batch forward and count what the ways back hold."""
+        """Run a batch forward and count the tensors that its pullbacks hold."""
         dropout = KeyedDropout(0)
         forward = self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout)
         return self.passes * kept_bytes(forward.backward)

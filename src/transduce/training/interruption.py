@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM ask training to stop after the step under way; a second one stops it at once.
+"""Stopping on signals: Ctrl-C or SIGTERM stops training after the current step; a second signal stops it at once.
 
-Nothing saved is lost either way: a checkpoint that exists is whole.
+Neither loses saved work: a checkpoint that exists is complete.
 """
 
 import signal
@@ -11,7 +11,7 @@ from types import FrameType
 
 
 class StopRequest:
-    """Whether someone has asked to stop, and by which signal."""
+    """A request to stop: true once a signal has asked for it, with the number of that signal."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -20,7 +20,7 @@ class StopRequest:
         return self.signal is not None
 
     def request(self, number: int, frame: FrameType | None = None) -> None:
-        """Note the first request; at the second, stop now."""
+        """Record the first request; raise KeyboardInterrupt at the second."""
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = number

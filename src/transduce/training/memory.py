@@ -1,8 +1,8 @@
-"""Whether training fits into memory, found out in the first minute and not at hour nine.
+"""A check before the first step that training fits into memory.
 
-A system that overcommits memory does not refuse an allocation: it kills the process later, without a word. So before
-the largest batch is run, a part of it is run while counting what its backward pass keeps, which grows with the number
-of sentences, and the whole is compared with the memory there is. Then the largest batch is run in earnest.
+An operating system that overcommits memory does not refuse an allocation; it kills the process later, without a
+message. So `probe` first runs two small parts of the largest batch, counts the bytes that their backward passes keep,
+and extrapolates to the whole batch. If the estimate fits into the available memory, it runs the whole batch once.
 """
 
 import sys
@@ -12,23 +12,23 @@ import torch
 
 from transduce.data.batch import Batch
 from transduce.errors import TrainingError
-from transduce.training.batches import part_of
+from transduce.training.batches import sample_rows
 from transduce.training.chunked_loss import LOGITS_AT_ONCE
 from transduce.training.step import Stepper
 
-_BYTES_PER_LOGIT_AT_WORK = 8
-_BACKWARD_AND_ALLOCATOR = 1.5  # processes grew by 1.3 to 1.6 times what was kept, measured on tiny and small models
-_FEWEST = 32  # sentences: a smaller batch is simply run
+_BYTES_PER_LOGIT = 8
+_BACKWARD_AND_ALLOCATOR = 1.5  # measured on tiny and small models: processes grew by 1.3 to 1.6 times the bytes kept
+_FEWEST_SENTENCES = 32  # a smaller batch runs without an estimate
 _CANNOT_ALLOCATE = ("can't allocate memory", "not enough memory", "out of memory")
 
 
 def probe(stepper: Stepper, batch: Batch) -> None:
-    """Run the largest batch once without moving the weights; TrainingError with advice if memory does not suffice."""
+    """Run the largest batch once without a step of the optimizer; raise TrainingError if memory does not suffice."""
     rows, positions = batch.target_BT.size(0), batch.source_BS.numel() + batch.target_BT.numel()
     available = available_memory()
     stepper.model.train()
     try:
-        if available is not None and rows >= _FEWEST:
+        if available is not None and rows >= _FEWEST_SENTENCES:
             needed = estimated_need(stepper, batch)
             if needed > available:
                 raise TrainingError(
@@ -47,25 +47,25 @@ def probe(stepper: Stepper, batch: Batch) -> None:
 
 
 _ADVICE = (
-    "Set training.micro_batch_tokens to half of what it is (or of training.batch_tokens): the same steps in smaller "
-    "pieces. Or choose a smaller model, or a smaller data.max_length."
+    "Halve training.micro_batch_tokens (if it is not set: set it to half of training.batch_tokens). The steps stay the "
+    "same and need less memory. Or choose a smaller model, or a smaller data.max_length."
 )
 
 
 def estimated_need(stepper: Stepper, batch: Batch) -> int:
-    """Return about how many bytes the batch will take, from two small parts of it: a line through two points."""
+    """Return about how many bytes the batch needs, extrapolated linearly from two small parts of it."""
     rows = batch.target_BT.size(0)
     stepper.gradient.refresh()
     few, more = rows // 16, rows // 8
     device = stepper.arithmetic.device
-    of_few, of_more = (stepper.gradient.kept_for_backward(part_of(batch, part).to(device)) for part in (few, more))
+    of_few, of_more = (stepper.gradient.kept_for_backward(sample_rows(batch, part).to(device)) for part in (few, more))
     per_row = (of_more - of_few) / (more - few)
     kept = of_few + per_row * (rows - few)
-    return int(_BACKWARD_AND_ALLOCATOR * kept) + LOGITS_AT_ONCE * _BYTES_PER_LOGIT_AT_WORK
+    return int(_BACKWARD_AND_ALLOCATOR * kept) + LOGITS_AT_ONCE * _BYTES_PER_LOGIT
 
 
 def available_memory() -> int | None:
-    """Return the bytes this process may still take, a container's limit respected; None where nobody says."""
+    """Return the bytes that this process can still allocate within a container's limit; None if that is unknown."""
     if torch.cuda.is_available():
         return int(torch.cuda.mem_get_info()[0])
     try:
@@ -83,14 +83,14 @@ def _container_limit() -> int | None:
         limit = int((folder / "memory.max").read_text(encoding="ascii"))
         used = int((folder / "memory.current").read_text(encoding="ascii"))
         statistics = (folder / "memory.stat").read_text(encoding="ascii").split()
-    except (OSError, ValueError):  # no such file, or "max": no limit
+    except (OSError, ValueError):  # there is no such file, or it says "max": no limit
         return None
     reclaimable = int(statistics[statistics.index("inactive_file") + 1])
     return limit - used + reclaimable
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes of memory this process has held so far; None where the system does not say."""
+    """Return the peak memory of this process in bytes; None if the system does not report it."""
     if sys.platform == "win32":
         return None
     import resource

@@ -1,7 +1,7 @@
-"""What a run measures of itself: metrics.jsonl, one object per report, and the same as TensorBoard events.
+"""The metrics of a run: metrics.jsonl, one JSON object per report, and the same numbers as TensorBoard events.
 
-Both are a log, not state: a line is flushed but not fsynced, and a run never reads them to go on. When a run is
-resumed at a step, lines beyond it are cut, so that no step appears twice.
+Both are logs: a line is flushed but not fsynced, and resuming a run does not need them. A run that resumes at a step
+deletes the lines of later steps, so that no step appears twice.
 """
 
 import json
@@ -23,13 +23,13 @@ Measures = Mapping[str, JsonValue]
 
 
 class MetricsWriter(Protocol):
-    """Where reports go."""
+    """A destination of reports."""
 
     def write(self, kind: str, step: int, measures: Measures) -> None:
-        """Write what was measured at a step; `kind` is "train" or "valid"."""
+        """Write the measures of a step; `kind` is "train" or "valid"."""
 
     def close(self) -> None:
-        """Flush what is left."""
+        """Flush and close the file."""
 
 
 class JsonLines:
@@ -53,21 +53,21 @@ class JsonLines:
 
 
 class TensorBoardEvents:
-    """Events that `tensorboard --logdir` draws, written at once.
+    """Events for `tensorboard --logdir`, written by the calling thread.
 
-    tensorboardX's usual writer hands them to a thread through a queue, which would block for ever once the thread has
-    met a full disk.
+    tensorboardX's own writer passes events through a queue to a thread. On a full disk that thread dies, and the queue
+    blocks forever.
     """
 
     def __init__(self, folder: Path, *, resumed_step: int) -> None:
-        from tensorboardX.event_file_writer import EventsWriter  # a tenth of a second that only a run with events pays
+        from tensorboardX.event_file_writer import EventsWriter  # takes 0.1 s, so only runs with events import it
         from tensorboardX.proto.event_pb2 import Event, SessionLog
 
         place = folder / EVENTS_FOLDER
         place.mkdir(parents=True, exist_ok=True)
         self._event = Event
         self._writer = EventsWriter(str(place / "events"), filename_suffix=f".{os.getpid()}")
-        # TensorBoard forgets what an interrupted start had written beyond this step.
+        # It makes TensorBoard drop the events of later steps, which an interrupted start has written.
         restart = SessionLog(status=SessionLog.START)
         self._writer.write_event(Event(wall_time=time.time(), step=resumed_step + 1, session_log=restart))
         self._writer.flush()
@@ -83,12 +83,12 @@ class TensorBoardEvents:
         self._writer.flush()
 
     def write_samples(self, step: int, samples: Sequence[Sample]) -> None:
-        """Add a validation's sample translations as text, each under its source and above its reference."""
+        """Add the sample translations of a validation as text: source, translation, reference."""
         from tensorboardX.summary import text
 
         for number, sample in enumerate(samples, start=1):
             lines = (sample.source, f"→ {sample.translation}", f"({sample.reference})")
-            # TensorBoard reads Markdown: indented lines are shown as they are.
+            # TensorBoard renders Markdown, which shows indented lines verbatim.
             summary = text(f"samples/{number}", "\n".join(f"    {line}" for line in lines))
             self._writer.write_event(self._event(wall_time=time.time(), step=step, summary=summary))
         self._writer.flush()
@@ -99,7 +99,7 @@ class TensorBoardEvents:
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, JsonValue]]:
-    """Yield the reports of a metrics file; a line torn by a kill is passed over."""
+    """Yield the reports of a metrics file; skip a line that a kill left incomplete."""
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             report = json.loads(line)

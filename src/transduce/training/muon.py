@@ -1,16 +1,18 @@
-"""Muon (Jordan et al. 2024; not in the paper): steps of equal length in every direction of a layer's matrix.
+"""The Muon optimizer (Jordan et al. 2024; not in the paper): steps of equal length in every direction of a matrix.
 
-A departure by name (`TrainingConfig.optimizer`). Adam divides each number's step by its own history; what that does to
-a matrix as a whole is chance, and a few directions get most of it. Muon takes the mean M of a matrix's gradients and
-makes all its singular values alike,
+Departure by name (`TrainingConfig.optimizer`). Adam scales each number of a matrix by its own history, and most of the
+resulting step of the matrix lies in a few directions. Muon takes the mean M of a matrix's gradients and makes its
+singular values equal:
 
     M = U Σ Vᵀ   →   step = -rate · 0.2 · √(the longer side) · U Vᵀ
 
-where the factor gives a step the length that Adam's has (Liu et al. 2025), so that one learning rate serves both.
-Embeddings, biases and norms are Adam's still. U Vᵀ is approached by five rounds of Newton and Schulz, which need
-nothing but products: singular values end between 0.7 and 1.2, which is as good. They are taken in the precision of the
-network's own products: rounding to bf16 is small beside that, and a third of the time. Of several ranks each does this
-for some of the matrices and the others get it, so that no two of them can round it differently.
+The factor gives the step the length of Adam's (Liu et al. 2025), so that both share one learning rate. Adam still
+trains embeddings, biases and norms.
+
+Five Newton-Schulz iterations, which are matrix products alone, approximate U Vᵀ with singular values between 0.7 and
+1.2, close enough. They run in the precision of the network's products: bf16 takes a third of the time, and its rounding
+is small compared with that spread. With several ranks, each computes some of the matrices and sends them to the others,
+so that the ranks cannot round differently.
 """
 
 from collections.abc import Sequence
@@ -27,12 +29,12 @@ from transduce.training.optimization import Adam
 MOMENTUM = 0.95
 _LENGTH = 0.2
 _ROUNDS = 5
-_POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # Jordan's: the steepest at 0 that stays near 1
-_SAFELY_SMALL = 1e-7
+_POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # Jordan's: as steep as possible at 0, and close to 1 after five iterations
+_SMALLEST_NORM = 1e-7
 
 
 class Muon(Adam):
-    """Muon for some parameters, seen as matrices, and Adam for all other parameters."""
+    """Muon for some parameters, viewed as matrices, and Adam for all others."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class Muon(Adam):
         product_dtype: torch.dtype | None = None,
         world: World | None = None,
     ) -> None:
-        """Take products in `product_dtype`, or that of the parameters, and a share of them where there are ranks."""
+        """Compute products in `product_dtype` (the parameters' dtype unless given), shared among the ranks."""
         others = {name for name, _ in parameters.named_parts(parameters.values)} - {matrix.name for matrix in matrices}
         super().__init__(parameters, config, only=others)
         self._product_dtype, self._world = product_dtype or parameters.values.dtype, world or World()
@@ -59,7 +61,7 @@ class Muon(Adam):
     def step(self, *, rate: float) -> None:
         """Apply the gradients at this learning rate."""
         super().step(rate=rate)
-        for shape, matrices in self._of_shape.items():  # those of one shape at once: they are many and small
+        for shape, matrices in self._of_shape.items():  # a batch per shape: the matrices are many and small
             gradients = torch.stack([gradient for _, gradient, _ in matrices])
             means = torch.stack([mean for _, _, mean in matrices]).lerp_(gradients, 1.0 - MOMENTUM)
             directions = self._directions(gradients.lerp_(means, MOMENTUM))
@@ -68,7 +70,7 @@ class Muon(Adam):
                 value.sub_(direction, alpha=rate * _LENGTH * max(shape) ** 0.5)
 
     def _directions(self, matrices: Tensor) -> Tensor:
-        """Return about U Vᵀ of each, the same to the last bit on every rank."""
+        """Return about U Vᵀ of each matrix, bit for bit the same on every rank."""
         if self._world.size == 1:
             return orthogonal(matrices, product_dtype=self._product_dtype)
         own = slice(self._world.rank, None, self._world.size)
@@ -78,10 +80,10 @@ class Muon(Adam):
 
 
 def orthogonal(matrices: Tensor, *, product_dtype: torch.dtype | None = None) -> Tensor:
-    """Return about U Vᵀ of each matrix U Σ Vᵀ along the first axis, of products in this dtype; of zeros, zeros."""
+    """Return about U Vᵀ for each matrix U Σ Vᵀ along the first axis, and zeros for zeros."""
     is_tall = matrices.size(-2) > matrices.size(-1)
     x: Tensor = matrices.mT if is_tall else matrices
-    x = (x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=_SAFELY_SMALL)).to(product_dtype or matrices.dtype)
+    x = (x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=_SMALLEST_NORM)).to(product_dtype or matrices.dtype)
     a, b, c = _POLYNOMIAL
     for _ in range(_ROUNDS):
         gram = x @ x.mT

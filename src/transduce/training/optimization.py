@@ -5,10 +5,10 @@
 "This corresponds to increasing the learning rate linearly for the first warmup_steps training steps, and decreasing
 it thereafter proportionally to the inverse square root of the step number." Steps count from 1.
 
-Every schedule is a pure function of the step, so that a resumed run needs nothing but its step.
+Every schedule is a pure function of the step, so a resumed run needs no state of it.
 
-Departures by name (`TrainingConfig.schedule`): the same shape with a chosen peak, half a cosine, and a constant,
-each after a linear rise.
+Departures by name (`TrainingConfig.schedule`), each after a linear warm-up: the same decay from a chosen peak, half a
+cosine, and a constant.
 """
 
 import math
@@ -20,7 +20,7 @@ from torch.optim.adam import adam
 
 from transduce.errors import RunError
 from transduce.training.config import TrainingConfig
-from transduce.training.flat_parameters import FlatParameters
+from transduce.training.flat_parameters import FlatParameters, copy_by_name
 
 LearningRate = Callable[[int], float]
 
@@ -32,7 +32,7 @@ def paper_rate(step: int, *, d_model: int, warmup_steps: int) -> float:
 
 
 def inverse_sqrt_rate(step: int, *, peak: float, warmup_steps: int) -> float:
-    """Return a rate that rises to `peak` and falls with step^-0.5: equation 3 with a chosen height."""
+    """Return a rate that rises to `peak` and decays with step^-0.5: equation 3 with a chosen peak."""
     if step < warmup_steps:
         return peak * step / warmup_steps
     return peak * math.sqrt(max(warmup_steps, 1) / step)
@@ -67,16 +67,16 @@ def learning_rate(config: TrainingConfig, *, d_model: int) -> LearningRate:
 
 
 class Adam:
-    """Adam over flat parameters, with its state open to be saved and restored by name.
+    """Adam over flat parameters, with a state that is saved and restored by parameter name.
 
-    It calls torch's kernel as a function: constructing a `torch.optim.Optimizer` imports torch's compiler, which takes
-    longer than the first steps of a small model.
+    It calls torch's Adam as a function. Constructing a `torch.optim.Optimizer` would import torch's compiler, which
+    takes longer than the first steps of a small model.
     """
 
     def __init__(
         self, parameters: FlatParameters, config: TrainingConfig, *, only: Container[str] | None = None
     ) -> None:
-        """Move all parameters, as one vector, or `only` those of some names."""
+        """Optimize all parameters as one vector, or only those named in `only`."""
         self.parameters, self.config = parameters, config
         self.mean, self.square = torch.zeros_like(parameters.values), torch.zeros_like(parameters.values)
         vectors = (parameters.values, parameters.gradients, self.mean, self.square)
@@ -87,7 +87,7 @@ class Adam:
         self._steps = [torch.zeros((), dtype=torch.float32, device=parameters.values.device) for _ in self._values]
 
     def step(self, *, rate: float) -> None:
-        """Apply the gradients at this learning rate."""
+        """Update the parameters with their gradients at this learning rate."""
         adam(
             self._values,
             self._gradients,
@@ -106,22 +106,19 @@ class Adam:
         )
 
     def state(self) -> dict[str, Tensor]:
-        """Return the two running means of every parameter under its name."""
+        """Return the two running means of every parameter, by name."""
         return {
             **{f"mean.{name}": tensor for name, tensor in self.parameters.named_parts(self.mean)},
             **{f"square.{name}": tensor for name, tensor in self.parameters.named_parts(self.square)},
         }
 
     def restore(self, state: Mapping[str, Tensor], *, steps: int) -> None:
-        """Continue from what `state` returned after `steps` steps."""
-        own = self.state()
-        if own.keys() != state.keys() or any(own[name].shape != state[name].shape for name in own):
-            raise RunError("The checkpoint's optimizer belongs to a model of other sizes than this experiment's.")
-        for name, tensor in own.items():
-            tensor.copy_(state[name])
+        """Load a state that `state` returned after `steps` steps."""
+        if not copy_by_name(state, into=self.state()):
+            raise RunError("The optimizer state of the checkpoint belongs to a model of other sizes than this one.")
         self.count(steps)
 
     def count(self, steps: int) -> None:
-        """Go on as after `steps` steps: Adam's bias correction depends on their number."""
+        """Set the number of steps taken, on which Adam's bias correction depends."""
         for count in self._steps:
             count.fill_(steps)

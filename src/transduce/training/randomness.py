@@ -1,7 +1,7 @@
-"""Keyed randomness: every random number follows from the seed and from what it is for, never from what came before.
+"""Keyed randomness: every random number depends on the seed and on its purpose, not on earlier draws.
 
-Dropout is drawn anew for each (seed, step, micro-batch, rank), so no random state is saved, and a run that was
-killed and resumed draws what a run never interrupted would have drawn.
+Each (seed, step, micro-batch, rank) has its own dropout key. So checkpoints need no random state, and a resumed run
+draws the same numbers as an uninterrupted one.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ def mixed_seed(purpose: str, *key: int) -> int:
 
 
 def dropout_key(*, seed: int, step: int, micro_batch: int, rank: int) -> int:
-    """Return what the dropout masks of a micro-batch follow from."""
+    """Return the key that determines the dropout masks of a micro-batch."""
     return mixed_seed("dropout", seed, step, micro_batch, rank)
 
 
 def seed_weights(seed: int) -> None:
-    """Make the next initial weights those of this seed."""
+    """Seed torch so that the weights initialised next depend on this seed alone."""
     torch.manual_seed(mixed_seed("weights", seed))

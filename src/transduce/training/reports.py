@@ -1,4 +1,4 @@
-"""Reports of a run at intervals: means since the last report, written to the metrics and shown beside the bar."""
+"""Reports of a run: means over the steps since the last report, for the metrics and the progress bar."""
 
 import contextlib
 import math
@@ -15,12 +15,12 @@ from transduce.training.config import TrainingConfig
 from transduce.training.memory import peak_memory
 from transduce.training.metrics import JsonLines, MetricsWriter, TensorBoardEvents
 from transduce.training.state import Progressed
-from transduce.training.step import StepCounts, StepReport
+from transduce.training.step import StepReport, sum_of_counts
 from transduce.training.validation import Validation
 
 
 class Reports:
-    """Collects steps, and writes a line of metrics every so many; on ranks other than 0 it only counts."""
+    """Collects steps and writes a line of metrics every `report_every` steps; only rank 0 writes."""
 
     def __init__(self, folder: Path, config: TrainingConfig, *, resumed_step: int, is_main: bool) -> None:
         self.folder, self.report_every = folder, config.report_every
@@ -40,11 +40,11 @@ class Reports:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         for writer in self.writers:
-            with contextlib.suppress(OSError):  # a log that cannot be flushed hides no other fault
+            with contextlib.suppress(OSError):  # do not hide an earlier exception behind a failed flush
                 writer.close()
 
     def add(self, state: Progressed, report: StepReport, stage: Stage) -> None:
-        """Take in a step; write and show the means if it is time."""
+        """Collect a step; write and show the means if a report is due."""
         self.collected.append(report)
         stage.advance()
         if state.step % self.report_every == 0:
@@ -54,7 +54,7 @@ class Reports:
             self.collected.clear()
 
     def add_validation(self, state: Progressed, validation: Validation) -> None:
-        """Write what a validation found."""
+        """Write the numbers and samples of a validation."""
         self._write("valid", state, validation.measures())
         with self._disk_faults_explained(state.step):
             for writer in self.writers:
@@ -62,10 +62,14 @@ class Reports:
                     writer.write_samples(state.step, validation.samples)
 
     def _write(self, kind: str, state: Progressed, measures: dict[str, JsonValue] | dict[str, float]) -> None:
-        where: dict[str, JsonValue] = {"epoch": state.epoch, "tokens": state.tokens, "seconds": round(state.seconds, 3)}
+        position: dict[str, JsonValue] = {
+            "epoch": state.epoch,
+            "tokens": state.tokens,
+            "seconds": round(state.seconds, 3),
+        }
         with self._disk_faults_explained(state.step):
             for writer in self.writers:
-                writer.write(kind, state.step, {**where, **measures})
+                writer.write(kind, state.step, {**position, **measures})
 
     @contextlib.contextmanager
     def _disk_faults_explained(self, step: int) -> Iterator[None]:
@@ -73,14 +77,14 @@ class Reports:
             yield
         except OSError as fault:
             raise RunError(
-                f"The metrics of step {step:,} could not be written to {self.folder} ({fault.strerror}). Make room or "
-                "mend the disk, then run the same command again: it goes on from the newest checkpoint."
+                f"The metrics of step {step:,} could not be written to {self.folder} ({fault.strerror}). Free disk "
+                "space or repair the disk, then run the same command again: it resumes from the newest checkpoint."
             ) from fault
 
 
 def means(reports: Sequence[StepReport]) -> dict[str, float]:
-    """Return what some steps were on average, over their tokens; the rate and the memory are the last step's."""
-    counts = StepCounts(*(sum(column) for column in zip(*(report.counts for report in reports), strict=True)))
+    """Return the means of some steps over their tokens, the learning rate of the last, and the peak memory."""
+    counts = sum_of_counts(report.counts for report in reports)
     nll = counts.nll / counts.tokens
     measures = {
         "loss": counts.objective / counts.tokens,

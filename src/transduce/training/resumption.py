@@ -1,6 +1,6 @@
-"""Going on where a run stopped: find the newest whole checkpoint, refuse one of another experiment, load it everywhere.
+"""Resuming a run: find the newest checkpoint, check that it belongs to the same experiment, load it on every rank.
 
-Rank 0 reads; the others get the weights from it, so that only one of them needs the run directory.
+Rank 0 reads the checkpoint and sends the weights to the other ranks, so only rank 0 needs the run directory.
 """
 
 from collections.abc import Mapping
@@ -16,26 +16,27 @@ from transduce.progress import Progress
 from transduce.training.checkpoint import Checkpoint, Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
+from transduce.training.flat_parameters import copy_by_name
 from transduce.training.state import CheckpointState, Machine, Progressed, differences
 from transduce.training.step import Stepper
 
 CHECKPOINTS_FOLDER = "checkpoints"
 
-_OUTGROWN = frozenset({"data.expected_pairs"})
-"""Keys that older checkpoints count among what decides where the weights go, though they do not."""
+_NOT_COMPARED = frozenset({"data.expected_pairs"})
+"""Keys in the identity of checkpoints by older versions that do not affect the weights."""
 
 
 class Resumption:
-    """What of a run is on the disk, and how it gets there and back."""
+    """Saves a run to its checkpoints and loads it from them."""
 
     def __init__(self, stepper: Stepper, run: Path, progress: Progress) -> None:
         self.stepper, self.run, self.progress = stepper, run, progress
         self.checkpoints = Checkpoints(run / CHECKPOINTS_FOLDER, progress=progress)
 
     def resume(self, machine: Machine, *, identity: Mapping[str, JsonValue], keep: int) -> Progressed:
-        """Return where the run stands, with the weights and the optimizer of that moment on every rank.
+        """Load the newest checkpoint on every rank, if there is one, and return the progress of the run.
 
-        Of older checkpoints `keep` stay: a kill may have fallen between the newest one and the pruning after it.
+        It also prunes to `keep` checkpoints, in case a kill came between the last save and its pruning.
         """
         world, state = self.stepper.world, Progressed()
         if world.is_main:
@@ -52,7 +53,7 @@ class Resumption:
         return state
 
     def require_space(self, *, keep: int) -> None:
-        """Refuse a disk too small for the checkpoints to come."""
+        """Raise RunError on rank 0 if the disk is too small for the checkpoints of the run."""
         if self.stepper.world.is_main:
             self.checkpoints.require_space(parameters=self.stepper.parameters.count, keep=keep)
 
@@ -69,37 +70,34 @@ class Resumption:
 
     def _load(self, checkpoint: Checkpoint, machine: Machine, identity: Mapping[str, JsonValue]) -> Progressed:
         was = checkpoint.state()
-        changed = differences({key: value for key, value in was.identity.items() if key not in _OUTGROWN}, identity)
+        changed = differences({key: value for key, value in was.identity.items() if key not in _NOT_COMPARED}, identity)
         if changed:
             raise RunError(
-                f"{self.run} was begun with other settings: {'; '.join(changed)}. These decide where the weights go, "
-                "so the run cannot go on with them. Set them back, or begin a new run with another --output "
-                f"(--start-from {self.run / 'model'} takes over what it has learned)."
+                f"{self.run} was begun with other settings: {'; '.join(changed)}. They change the weights, so the run "
+                "cannot resume with them. Restore the old values, or begin a new run with another --output "
+                f"(--start-from {self.run / 'model'} begins with the weights of this one)."
             )
         if was.machine != machine:
             was_machine, now = was.machine.model_dump(), machine.model_dump()
             self.progress.warn(
-                f"{self.run} was trained with other means: {'; '.join(differences(was_machine, now))}. It goes on, but "
-                "its weights will differ in the last bits from a run without that change."
+                f"{self.run} was trained with other compute settings: {'; '.join(differences(was_machine, now))}. "
+                "Training resumes, but its weights will differ in the last bits from a run without that change."
             )
         self._restore(checkpoint, steps=was.progress.step)
         return was.progress
 
     def _restore(self, checkpoint: Checkpoint, *, steps: int) -> None:
-        parameters, weights = self.stepper.parameters, checkpoint.model()
-        own = dict(parameters.named_parts(parameters.values))
-        if own.keys() != weights.keys() or any(own[name].shape != weights[name].shape for name in own):
+        parameters = self.stepper.parameters
+        if not copy_by_name(checkpoint.model(), into=dict(parameters.named_parts(parameters.values))):
             raise RunError(
-                f"{checkpoint.folder} holds a model of other sizes than this experiment's. Use the experiment it was "
-                "begun with, or another --output."
+                f"{checkpoint.folder} holds a model of other sizes than this experiment's. Use the experiment that the "
+                "run was begun with, or another --output."
             )
-        for name, tensor in own.items():
-            tensor.copy_(weights[name])
         self.stepper.optimizer.restore(checkpoint.optimizer(), steps=steps)
 
 
 def recorded_machine(run: Path) -> Machine | None:
-    """Return what a run computed with when it last saved, or None if it has not."""
+    """Return the machine of the newest readable checkpoint of a run, or None if there is none."""
     for checkpoint in reversed(Checkpoints(run / CHECKPOINTS_FOLDER).all()):
         try:
             return checkpoint.state().machine
@@ -109,10 +107,10 @@ def recorded_machine(run: Path) -> Machine | None:
 
 
 def settle_compute(config: TrainingConfig, run: Path, *, world: World) -> Compute:
-    """Decide what to compute with: what the run began with, else what is configured, else what the machine offers.
+    """Choose threads and precision: those configured, else those of the last save, else the machine's best.
 
-    Rank 0 knows what the run began with, and its precision is everybody's: ranks that round differently would not
-    compute one gradient.
+    Rank 0 reads the last save and decides the precision for all ranks, since ranks that round differently would not
+    compute the same gradient.
     """
     recorded = recorded_machine(run) if world.is_main else None
     text = world.broadcast_text(recorded.model_dump_json() if recorded else "")

@@ -1,6 +1,6 @@
-"""Where a run stands: everything a resume needs beside the weights and the optimizer's means.
+"""The state of a run: what a resume needs besides the weights and the optimizer's running means.
 
-There is no random state in it: see `randomness`.
+It holds no random state; `randomness` says why.
 """
 
 import math
@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, JsonValue, NonNegativeFloat, PositiveInt
 from transduce.compute import Compute
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
-"""How many: more than any run will see, and no more than a float can count."""
+"""A count up to the largest integer that a float represents exactly."""
 
 
 class Best(BaseModel, frozen=True, extra="forbid"):
@@ -29,7 +29,7 @@ class Progressed(BaseModel, frozen=True, extra="forbid"):
     step: Count = 0
     epoch: Count = 0
     position: Count = 0
-    """Steps taken of the epoch."""
+    """Steps taken in the current epoch."""
     tokens: Count = 0
     """Target tokens seen, over all starts and ranks."""
     seconds: NonNegativeFloat = 0.0
@@ -38,7 +38,7 @@ class Progressed(BaseModel, frozen=True, extra="forbid"):
     validations_without_better: Count = 0
 
     def after_step(self, *, tokens: int, steps_in_epoch: int) -> Self:
-        """Return where a run stands after one more step, which may have ended the epoch."""
+        """Return the progress after one more step, which may end the epoch."""
         ends_epoch = self.position + 1 == steps_in_epoch
         return self.model_copy(
             update={
@@ -50,7 +50,7 @@ class Progressed(BaseModel, frozen=True, extra="forbid"):
         )
 
     def after_validation(self, *, measure: Literal["loss", "bleu"], value: float) -> Self:
-        """Return where a run stands after a validation: its step is the best, or patience wears thinner."""
+        """Return the progress after a validation: a new best, or one more validation without a better one."""
         if not math.isfinite(value):
             is_better = False
         elif self.best is None or self.best.measure != measure:
@@ -64,7 +64,7 @@ class Progressed(BaseModel, frozen=True, extra="forbid"):
 
 
 class Machine(BaseModel, frozen=True, extra="forbid"):
-    """What a run computes with; a resume on anything else rounds differently."""
+    """The device, threads, precision and ranks of a run; a resume with others rounds differently."""
 
     device: str
     threads: PositiveInt
@@ -73,7 +73,7 @@ class Machine(BaseModel, frozen=True, extra="forbid"):
 
     @classmethod
     def of(cls, compute: Compute, *, ranks: int) -> Self:
-        """Return what is recorded of the settled compute."""
+        """Return the machine of this compute and this number of ranks."""
         return cls(device=compute.device, threads=compute.threads, precision=compute.precision, ranks=ranks)
 
 
@@ -84,15 +84,16 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
     progress: Progressed
     machine: Machine
     is_regular: bool
-    """Whether the interval asked for it; others come from a stop, a best validation or the end, and are not
-    averaged unless they are the newest, so that an interruption changes no average.
+    """Whether it was saved at the configured interval, and not because of a stop, a best validation or the end.
+
+    Averaging leaves out the others, except the newest, so that an interruption does not change the average.
     """
     identity: dict[str, JsonValue]
-    """What decides where the weights go, by dotted key."""
+    """The settings that determine the weights, by dotted key."""
 
 
 def differences(was: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> list[str]:
-    """Return one line for each key whose value differs."""
+    """Return a sentence for each key whose value differs."""
     return [
         f"{key} was {was.get(key)!r} and is now {now.get(key)!r}"
         for key in sorted({*was, *now})

@@ -1,17 +1,16 @@
-"""One step of training: forward and backward over its micro-batches, then one move of the weights.
+"""One training step: forward and backward passes over its micro-batches, then one update of the weights.
 
-The gradient of a step is the sum over all its target tokens, wherever they were computed, divided by their number:
+The gradient of a step is the sum over all its target tokens, divided by their number:
 
     gradient = Σ_ranks Σ_micro-batches ∂loss/∂θ  /  Σ_ranks Σ_micro-batches tokens
 
-so neither the number of micro-batches nor of ranks changes what is computed, beyond rounding.
+So the number of micro-batches and the number of ranks change only the rounding.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -31,7 +30,7 @@ from transduce.training.randomness import dropout_key
 
 
 class StepCounts(NamedTuple):
-    """What ranks sum beside their gradients."""
+    """Counts of a step, which the ranks sum together with their gradients."""
 
     tokens: float = 0.0
     """Target tokens."""
@@ -39,20 +38,16 @@ class StepCounts(NamedTuple):
     nll: float = 0.0
     correct: float = 0.0
     positions: float = 0.0
-    """Target tokens and the padding beside them."""
+    """Target tokens and padding."""
     stops: float = 0.0
-    """Ranks that were asked to stop."""
+    """Ranks that received a request to stop."""
     overtimes: float = 0.0
-    """Ranks whose clock says that the time is up."""
-
-    def plus(self, other: "StepCounts") -> "StepCounts":
-        """Return the sums of both."""
-        return StepCounts(*(mine + yours for mine, yours in zip(self, other, strict=True)))
+    """Ranks whose clock has passed the time budget."""
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a step was: its global counts, its gradient's norm, its learning rate, how long it took."""
+    """The counts of a step over all ranks, its gradient norm, its learning rate and its duration."""
 
     counts: StepCounts
     gradient_norm: float
@@ -61,7 +56,7 @@ class StepReport:
 
 
 class Stepper:
-    """Takes steps: owns the flat weights, the optimizer and the loss."""
+    """Takes training steps; holds the flat parameters, the optimizer, the schedule and the gradient."""
 
     def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
         self.model, self.config, self.arithmetic, self.world = model, config, arithmetic, world
@@ -73,9 +68,9 @@ class Stepper:
         self.gradient = gradient_of(model, config, arithmetic=arithmetic)
 
     def take(self, step: int, batches: Iterable[Batch], *, votes: Callable[[], StepCounts] = StepCounts) -> StepReport:
-        """Move the weights by one step, or raise TrainingError and leave them if the numbers are not finite.
+        """Update the weights once; if loss or gradient is not finite, raise TrainingError and leave them unchanged.
 
-        `votes` is asked when the micro-batches are done: whether this rank wants to stop travels with its gradients.
+        `votes` is called after the micro-batches: its counts, such as a request to stop, are summed with the gradients.
         """
         started, rate = time.perf_counter(), self.rate(step)
         self.model.train()
@@ -85,7 +80,7 @@ class Stepper:
         for index, batch in enumerate(batches):
             key = dropout_key(seed=self.config.seed, step=step, micro_batch=index, rank=self.world.rank)
             taken.append((batch, self.gradient.add(batch.to(self.arithmetic.device), dropout_key=key)))
-        counts = self._sum_over_ranks(reduce(StepCounts.plus, (_counts(*pair) for pair in taken), votes()))
+        counts = self._sum_over_ranks(sum_of_counts([votes(), *(_counts(*pair) for pair in taken)]))
         norm = float(torch.linalg.vector_norm(self.parameters.gradients)) / counts.tokens
         if not (math.isfinite(norm) and math.isfinite(counts.objective)):
             raise TrainingError(_not_finite(step, taken, rate=rate, norm=norm))
@@ -96,7 +91,7 @@ class Stepper:
         return StepReport(counts=counts, gradient_norm=norm, rate=rate, seconds=time.perf_counter() - started)
 
     def accumulate(self, batch: Batch) -> Loss:
-        """Run one micro-batch forward and backward, adding to the gradients: to find out what that takes."""
+        """Run one micro-batch forward and backward without an update, to test whether memory suffices."""
         self.model.train()
         self.gradient.refresh()
         return self.gradient.add(batch.to(self.arithmetic.device), dropout_key=0)
@@ -110,6 +105,11 @@ class Stepper:
         return StepCounts(*tail.tolist())
 
 
+def sum_of_counts(counts: Iterable[StepCounts]) -> StepCounts:
+    """Return the sum of each count."""
+    return StepCounts(*(sum(column) for column in zip(*counts, strict=True)))
+
+
 def optimizer_of(
     model: Network,
     parameters: FlatParameters,
@@ -118,7 +118,7 @@ def optimizer_of(
     product_dtype: torch.dtype | None = None,
     world: World | None = None,
 ) -> Adam:
-    """Return what moves this model's parameters; what products it takes are in the dtype given, shared among ranks."""
+    """Return the configured optimizer of this model's parameters; `muon.py` says what its products depend on."""
     if config.optimizer == "adam":
         return Adam(parameters, config)
     return Muon(parameters, config, matrices=tuple(model.matrices()), product_dtype=product_dtype, world=world)
@@ -135,14 +135,14 @@ def _counts(batch: Batch, loss: Loss) -> StepCounts:
 
 
 def _not_finite(step: int, taken: list[tuple[Batch, Loss]], *, rate: float, norm: float) -> str:
-    culprits = [batch for batch, loss in taken if not math.isfinite(float(loss.objective.detach()))]
-    batches = culprits or [batch for batch, _ in taken]
+    diverged = [batch for batch, loss in taken if not math.isfinite(float(loss.objective.detach()))]
+    batches = diverged or [batch for batch, _ in taken]
     sentences = [int(sentence) for batch in batches for sentence in batch.sentences]
     shown = ", ".join(str(sentence) for sentence in sentences[:8]) + (", …" if len(sentences) > 8 else "")
-    what = "loss" if culprits else f"gradient (norm {norm})"
+    what = "loss" if diverged else f"gradient (norm {norm})"
     return (
         f"The {what} of step {step:,} is not finite, at a learning rate of {rate:.2e}, in the batch of "
-        f"{len(sentences)} training pairs {shown}. The step was not applied and the newest checkpoint stands. Begin a "
-        "new run from it (--start-from) with a lower rate (training.scale or peak), a longer "
+        f"{len(sentences)} training pairs {shown}. The step was not applied, and the newest checkpoint is intact. "
+        "Begin a new run from it (--start-from) with a lower learning rate (training.scale or training.peak), more "
         'training.warmup_steps, training.clip_norm = 1.0, or training.precision = "float32".'
     )

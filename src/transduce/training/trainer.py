@@ -1,8 +1,8 @@
-"""The training loop of section 5, written out as a loop.
+"""The training loop of section 5.
 
-A step is planned, run, applied; at their intervals come a report, a validation, a checkpoint. Everything that decides
-where the weights go is in the checkpoint or follows from the seed, so a run killed at any moment and started again
-ends with the weights of a run that was never killed, to the bit, at equal threads and ranks.
+The loop takes a step; reports, validations and checkpoints follow at their intervals. Everything that determines the
+weights is in the checkpoint or follows from the seed. So a run that is killed at any moment and resumed with the same
+threads and ranks ends with the same weights, bit for bit, as an uninterrupted one.
 """
 
 import time
@@ -77,7 +77,7 @@ def _is_time_up(config: TrainingConfig, elapsed: float) -> bool:
 
 @dataclass(frozen=True)
 class Validated:
-    """A validation, where the run stood, and the checkpoint of that moment if one was saved."""
+    """A validation, the progress of the run at that step, and the checkpoint if one was saved."""
 
     validation: Validation
     progress: Progressed
@@ -87,7 +87,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended and where it stands."""
+    """Why a run ended, and its progress."""
 
     ending: Ending
     progress: Progressed
@@ -100,18 +100,18 @@ class TrainerContext:
     folder: Path
     compute: Compute
     identity: dict[str, JsonValue] = field(default_factory=dict)
-    """What else decides where the weights go, by dotted key: the model's and the data's settings."""
+    """Further settings that determine the weights, by dotted key: those of the model and the data."""
     validate: Validate | None = None
-    """Called on every rank, which must all take part and get the same answer."""
+    """Called on every rank; must return the same on each."""
     after_validation: Callable[[Validated], None] | None = None
-    """Called on rank 0, after the checkpoint of a best validation was saved."""
+    """Called on rank 0, after a best validation is saved as a checkpoint."""
     stop_requested: Callable[[], bool] = lambda: False
     world: World = field(default_factory=World)
     progress: Progress = field(default_factory=Silent)
 
 
 class Trainer:
-    """Trains a model in a run directory, from where the run stands to its budget."""
+    """Trains a model in a run directory; resumes from the newest checkpoint there."""
 
     def __init__(
         self, model: Network, batches: TrainingBatches, config: TrainingConfig, *, context: TrainerContext
@@ -131,7 +131,7 @@ class Trainer:
         }
 
     def run(self) -> Outcome:
-        """Go on from the newest checkpoint, or begin, and train until a budget, patience or a stop ends it."""
+        """Resume from the newest checkpoint, or begin, and train until a budget, patience or a request to stop."""
         state = self.resumption.resume(self.machine, identity=self.identity, keep=self.config.keep_checkpoints)
         ending = ending_at(self.config, state)
         if ending is not None:
@@ -146,7 +146,7 @@ class Trainer:
             return self.loop(state, reports, stage)
 
     def loop(self, state: Progressed, reports: Reports, stage: Stage) -> Outcome:
-        """Take steps until something ends training; then save, and say what ended it."""
+        """Take steps until training ends; then save, and return why it ended."""
         started, earlier_seconds = time.monotonic(), state.seconds
         saved_step, saved_at = state.step, started
         is_stopped, is_overtime = self.world.any(self.context.stop_requested()), False
@@ -172,11 +172,11 @@ class Trainer:
                 is_stopped = self.world.any(is_stopped or self.context.stop_requested())
         if state.step > saved_step:
             self.save(state, is_regular=False)
-        self.world.wait_for_all()  # so that every rank may read the newest checkpoint
+        self.world.wait_for_all()  # so that every rank can read the newest checkpoint
         return Outcome(ending=ending, progress=state)
 
     def step(self, state: Progressed, *, started: float, earlier_seconds: float) -> tuple[StepReport, Progressed]:
-        """Take the next step of the plan; return what it was and where the run stands after it."""
+        """Take the next step of the plan; return its report and the progress after it."""
 
         def elapsed() -> float:
             return earlier_seconds + time.monotonic() - started
@@ -192,27 +192,27 @@ class Trainer:
         return report, state.model_copy(update={"seconds": elapsed()})
 
     def is_checkpoint_due(self, step: int, *, saved_at: float) -> bool:
-        """Return whether the interval asks for a checkpoint now."""
+        """Return whether the interval since the last regular checkpoint is over."""
         every = self.config.checkpoint_every
         if isinstance(every, int):
             return step % every == 0
         return time.monotonic() - saved_at >= seconds(every)
 
     def value_of(self, validation: Validation) -> float:
-        """Return the number by which a validation is judged, rank 0's on every rank."""
+        """Return the loss or BLEU that `best_by` names, rank 0's value on every rank."""
         value = validation.loss if self.config.best_by == "loss" else validation.bleu
         if value is None:
             raise ConfigError('training.best_by = "bleu", but this validation gives no BLEU. Set it to "loss".')
         return float(self.world.broadcast_(torch.tensor([value], dtype=torch.float64, device=self.world.device)))
 
     def save(self, state: Progressed, *, is_regular: bool) -> Checkpoint | None:
-        """Write a checkpoint on rank 0, and remove what no longer needs to be kept."""
+        """Write a checkpoint on rank 0, and prune the others."""
         if not self.world.is_main:
             return None
         whole = CheckpointState(progress=state, machine=self.machine, is_regular=is_regular, identity=self.identity)
         return self.resumption.save(whole, keep=self.config.keep_checkpoints)
 
     def tell(self, validated: Validated) -> None:
-        """Let the caller use a validation on rank 0."""
+        """Call `after_validation` on rank 0."""
         if self.world.is_main and self.context.after_validation is not None:
             self.context.after_validation(validated)

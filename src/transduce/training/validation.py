@@ -1,9 +1,9 @@
-"""What a validation tells the trainer, and the part of it that needs no search: loss and perplexity.
+"""The result of a validation, and the part of it that needs no search: loss and perplexity.
 
     perplexity = exp(-Σ log p(y_t) / tokens)
 
-without label smoothing and without dropout, per piece of the shared vocabulary, as in Table 3. The ranks share the
-batches, and what they find is summed in the batches' order, so that their number changes nothing.
+without label smoothing or dropout, per token of the vocabulary, as in Table 3. The ranks share the batches. Their
+results are summed in the order of the batches, so the number of ranks does not change the result.
 """
 
 import math
@@ -25,7 +25,7 @@ from transduce.training.loss import Smoothing, token_loss
 
 @dataclass(frozen=True)
 class Sample:
-    """A validation sentence as the model translates it now."""
+    """A validation sentence and its current translation."""
 
     source: str
     reference: str
@@ -34,7 +34,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Validation:
-    """What a validation found. `loss` is the mean of -log p over the validation set's tokens."""
+    """The result of a validation; `loss` is the mean of -log p over the tokens of the validation set."""
 
     loss: float
     accuracy: float | None = None
@@ -43,7 +43,7 @@ class Validation:
 
     @property
     def perplexity(self) -> float:
-        """E to the loss; infinite rather than an overflow for a hopeless model."""
+        """exp(loss), or infinity where that would overflow."""
         return math.exp(self.loss) if self.loss < 700.0 else math.inf
 
     def measures(self) -> dict[str, JsonValue]:
@@ -64,14 +64,14 @@ def measure_loss(
     world: World | None = None,
     progress: Progress | None = None,
 ) -> Validation:
-    """Return the mean loss and accuracy over every sentence of a store; every rank takes part and gets the same."""
+    """Return the mean loss and accuracy over a store, the same on every rank; all ranks must call it."""
     world, progress = world or World(), progress or Silent()
     plan = BatchPlan(store.source_lengths, store.target_lengths, tokens_per_step=tokens_at_once, seed=0)
     batches = plan.epoch(0)
     own = range(world.rank, len(batches), world.size)
     unsmoothed = Smoothing(true=1.0, other=0.0)
-    # A row for each batch of all ranks, summed in their order whoever filled it: the same number for any ranks.
-    found = torch.zeros(len(batches), 3, dtype=torch.float64, device=arithmetic.device)
+    # One row for each batch of all ranks: the order of the sum does not depend on the number of ranks.
+    sums = torch.zeros(len(batches), 3, dtype=torch.float64, device=arithmetic.device)
     was_training = model.training
     model.eval()
     with torch.inference_mode(), progress.stage("validating", total=len(own), unit="batches") as stage:
@@ -87,8 +87,8 @@ def measure_loss(
                 product_dtype=arithmetic.product_dtype,
                 padding=model.tokens.padding,
             )
-            found[index, 0], found[index, 1], found[index, 2] = loss.nll, loss.correct, loss.tokens
+            sums[index, 0], sums[index, 1], sums[index, 2] = loss.nll, loss.correct, loss.tokens
             stage.advance()
     model.train(was_training)
-    nll, correct, tokens = world.sum_(found).sum(dim=0).tolist()
+    nll, correct, tokens = world.sum_(sums).sum(dim=0).tolist()
     return Validation(loss=nll / tokens, accuracy=correct / tokens)
