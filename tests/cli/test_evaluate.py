@@ -160,7 +160,7 @@ def test_what_is_missing_is_asked_for(transduce: Command, test_files: str, tmp_p
     no_language = fault(
         transduce("evaluate", test_files, "--hypotheses", test_files.split(",")[1], "--protocol", "paper")
     )
-    assert "such as --to de" in str(no_language)
+    assert "for example --to de" in str(no_language)
 
 
 def test_a_run_alone_is_scored_on_what_it_kept_aside(

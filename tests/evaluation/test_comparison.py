@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from transduce.evaluation.comparison import (
-    Run,
+    ComparedRun,
     curves,
     differences_from_first,
     scores_side_by_side,
@@ -38,20 +38,24 @@ def evaluation(
 
 
 def test_only_settings_that_differ_are_shown_and_a_missing_one_is_none() -> None:
-    runs = [Run("one", settings(heads=8)), Run("two", settings(heads=4)), Run("three", settings(heads=8, steps=9))]
+    runs = [
+        ComparedRun("one", settings(heads=8)),
+        ComparedRun("two", settings(heads=4)),
+        ComparedRun("three", settings(heads=8, steps=9)),
+    ]
     found = {row.key: row.values for row in settings_that_differ(runs)}
     assert found == {"model.heads": (8, 4, 8), "training.steps": (None, None, 9)}
 
 
 def test_runs_alike_differ_in_nothing() -> None:
-    assert settings_that_differ([Run("one", settings()), Run("two", settings())]) == ()
+    assert settings_that_differ([ComparedRun("one", settings()), ComparedRun("two", settings())]) == ()
 
 
 def test_the_newest_score_of_the_same_text_stands_in_one_row_whatever_the_file_was_called() -> None:
     runs = [
-        Run("one", {}, [evaluation(20, day=2), evaluation(10, day=1)]),
-        Run("two", {}, [evaluation(30, test="copy/test.de")]),
-        Run("three", {}, [evaluation(40, text="b", test="other.de")]),
+        ComparedRun("one", {}, [evaluation(20, day=2), evaluation(10, day=1)]),
+        ComparedRun("two", {}, [evaluation(30, test="copy/test.de")]),
+        ComparedRun("three", {}, [evaluation(40, text="b", test="other.de")]),
     ]
     first, second = scores_side_by_side(runs)
     assert (first.test, first.values) == ("test.de", (20, 30, None))
@@ -59,17 +63,20 @@ def test_the_newest_score_of_the_same_text_stands_in_one_row_whatever_the_file_w
 
 
 def test_scores_with_different_signatures_are_never_in_one_row() -> None:
-    runs = [Run("one", {}, [evaluation(20, signature="tok:13a")]), Run("two", {}, [evaluation(30, signature="tok:zh")])]
+    runs = [
+        ComparedRun("one", {}, [evaluation(20, signature="tok:13a")]),
+        ComparedRun("two", {}, [evaluation(30, signature="tok:zh")]),
+    ]
     assert [row.values for row in scores_side_by_side(runs)] == [(20, None), (None, 30)]
 
 
 def test_mean_and_range_are_taken_over_runs_that_differ_in_their_seed_alone() -> None:
     runs = [
-        Run("a1", settings(seed=1), [evaluation(27.0)]),
-        Run("b1", settings(seed=1, heads=4), [evaluation(25.5)]),
-        Run("a2", settings(seed=2), [evaluation(27.6)]),
-        Run("a3", settings(seed=3), [evaluation(26.7)]),
-        Run("a4", settings(seed=4)),
+        ComparedRun("a1", settings(seed=1), [evaluation(27.0)]),
+        ComparedRun("b1", settings(seed=1, heads=4), [evaluation(25.5)]),
+        ComparedRun("a2", settings(seed=2), [evaluation(27.6)]),
+        ComparedRun("a3", settings(seed=3), [evaluation(26.7)]),
+        ComparedRun("a4", settings(seed=4)),
     ]
     (spread,) = spread_over_seeds(runs)
     assert spread.runs == ("a1", "a2", "a3"), "b1 is another experiment, and a4 has no score"
@@ -79,10 +86,10 @@ def test_mean_and_range_are_taken_over_runs_that_differ_in_their_seed_alone() ->
 def test_later_runs_are_tested_against_the_first(
     references: list[str], hypotheses: list[str], worse_hypotheses: list[str]
 ) -> None:
-    def run(name: str, lines: list[str]) -> Run:
+    def run(name: str, lines: list[str]) -> ComparedRun:
         scores = score(lines, [references], protocol=detokenised())
         record = evaluation(0).record.model_copy(update={"scores": scores})
-        return Run(name, {}, [Evaluation(Path("x"), record, hypotheses=lines, references=[references])])
+        return ComparedRun(name, {}, [Evaluation(Path("x"), record, hypotheses=lines, references=[references])])
 
     found = differences_from_first(
         [run("good", hypotheses), run("same", hypotheses), run("worse", worse_hypotheses)], samples=200
@@ -96,7 +103,7 @@ def test_later_runs_are_tested_against_the_first(
 
 
 def test_runs_scored_on_different_text_are_not_tested_against_each_other() -> None:
-    runs = [Run("one", {}, [evaluation(20, text="a")]), Run("two", {}, [evaluation(20, text="b")])]
+    runs = [ComparedRun("one", {}, [evaluation(20, text="a")]), ComparedRun("two", {}, [evaluation(20, text="b")])]
     assert differences_from_first(runs, samples=10) == ()
     assert differences_from_first([], samples=10) == ()
 
@@ -108,7 +115,7 @@ def test_curves_are_taken_from_the_reports_that_hold_them() -> None:
         {"kind": "train", "step": 200, "loss": 4.5},
         {"kind": "valid", "step": 400, "loss": 3.5, "bleu": 12},
     ]
-    runs = [Run("one", {}, metrics=metrics), Run("two", {})]
+    runs = [ComparedRun("one", {}, metrics=metrics), ComparedRun("two", {})]
     loss, bleu = curves(runs, ["valid/loss", "valid/bleu", "valid/samples", "valid/none"])
     assert (loss.run, loss.name, loss.steps, loss.values) == ("one", "valid/loss", (200, 400), (4.0, 3.5))
     assert (bleu.steps, bleu.values) == ((400,), (12.0,))

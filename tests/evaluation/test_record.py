@@ -111,7 +111,7 @@ def test_a_damaged_evaluation_is_named(tmp_path: Path, hypotheses: list[str], re
         tmp_path / "model", make_record(hypotheses, references), hypotheses=hypotheses, references=[references]
     )
     (folder / "record.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(DataError, match=r"2026-11-20T142233Z-test\.de is no whole evaluation.*evaluate again"):
+    with pytest.raises(DataError, match=r"2026-11-20T142233Z-test\.de is damaged.*evaluate again"):
         read_evaluations(tmp_path / "model")
 
 

@@ -67,7 +67,7 @@ def test_unequal_counts_are_refused_with_each_count() -> None:
         score(["a", "b"], [["a", "b"], ["a"]], protocol=detokenised())
     assert str(caught.value) == (
         "The numbers of lines differ: the list of hypotheses has 2, reference 1 has 2, reference 2 has 1. Line n of "
-        "each must be about sentence n; look for a line that was left out or broken in two."
+        "each must belong to sentence n; look for a line that is missing or broken in two."
     )
     with pytest.raises(DataError, match=r"out\.txt has 1, test\.de has 2"):
         require_equal_counts({"out.txt": ["a"], "test.de": ["a", "b"]})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from transduce.evaluation.comparison import Run
+    from transduce.evaluation.comparison import ComparedRun
 
 _CURVES = ("valid/loss", "valid/bleu")
 
@@ -37,15 +37,15 @@ def compare(
         draw_comparison(Console(highlight=False), found)
 
 
-def _read_run(path: Path) -> "Run":
-    from transduce.evaluation.comparison import Run
+def _read_run(path: Path) -> "ComparedRun":
+    from transduce.evaluation.comparison import ComparedRun
     from transduce.evaluation.record import read_evaluations
     from transduce.pipeline.planning import read_kept_experiment
     from transduce.training.metrics import METRICS_FILE, read_metrics
 
     experiment = read_kept_experiment(path)
     metrics = path / METRICS_FILE
-    return Run(
+    return ComparedRun(
         str(path),
         settings=experiment.model_dump(mode="json"),
         evaluations=read_evaluations(path / "model"),

@@ -151,11 +151,12 @@ def _precision(name: str) -> "WantedPrecision":
 def _evaluate(question: _Question, request: _Request, *, protocol_name: str, progress: "Progress") -> _Result:
     from transduce.cli.evaluated_model import open_model
     from transduce.data.formats import Selection
-    from transduce.evaluation.evaluate import System, compare_with_baseline
+    from transduce.evaluation.evaluate import System
     from transduce.evaluation.evaluate import evaluate as evaluate_system
     from transduce.evaluation.protocols import protocol_named
     from transduce.evaluation.reference_set import read_hypotheses
     from transduce.evaluation.scores import lines_that_look_tokenised
+    from transduce.evaluation.significance import SAMPLES, paired_bootstrap
 
     model = None
     if question.model is not None:
@@ -179,7 +180,9 @@ def _evaluate(question: _Question, request: _Request, *, protocol_name: str, pro
             )
     if question.compare is not None:
         baseline = _output_of(question.compare, test, request, progress=progress)
-        differences = compare_with_baseline(baseline, hypotheses, test, protocol=protocol, progress=progress)
+        with progress.stage("comparing", unit="samples") as stage:
+            differences = paired_bootstrap(baseline, hypotheses, test.references, protocol=protocol)
+            stage.advance(SAMPLES)
         record = record.model_copy(update={"compared_with": question.compare, "differences": differences})
     # Given output is not the model's: kept beside the model, it would pass for the model's own.
     return _Result(record, hypotheses, test, model.folder if model is not None and given is None else None)

@@ -1,1 +1,1 @@
-"""From text to an honest number: scores with signatures, protocols, significance, perplexity, records."""
+"""Evaluation on a test set: scores with signatures, protocols, significance, perplexity, records."""

@@ -1,7 +1,7 @@
-"""Runs side by side: the settings that differ, scores, mean and range over seeds, significance, curves.
+"""A comparison of runs: settings that differ, scores, mean and range over seeds, significance, curves.
 
-Two runs that differ in nothing but `training.seed` are the same experiment done twice. Their scores differ by luck
-alone, and how much they differ is the first thing to know before a gain is believed.
+Runs that differ only in `training.seed` repeat one experiment. The range of their scores shows how much of a gain
+chance alone could explain.
 """
 
 import json
@@ -19,26 +19,26 @@ SEED = "training.seed"
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a comparison needs to know of a run."""
+class ComparedRun:
+    """The settings, evaluations and metrics of one run."""
 
     name: str
     settings: Mapping[str, object]
-    """The resolved experiment, section by section."""
+    """The resolved experiment by section."""
     evaluations: Sequence[Evaluation] = ()
     metrics: Sequence[Mapping[str, object]] = ()
-    """The objects of its metrics.jsonl."""
+    """The objects of metrics.jsonl."""
 
 
 class SettingThatDiffers(BaseModel, frozen=True, extra="forbid"):
-    """One setting, with its value in each run; None where a run does not have it."""
+    """One setting and its value in each run; None where a run has no such setting."""
 
     key: str
     values: tuple[object, ...]
 
 
 class ScoreRow(BaseModel, frozen=True, extra="forbid"):
-    """One score of one test set, with its value in each run; None where a run was not evaluated so."""
+    """One score of one test set and its value in each run; None where a run has no such score."""
 
     test: str
     name: str
@@ -47,7 +47,7 @@ class ScoreRow(BaseModel, frozen=True, extra="forbid"):
 
 
 class SeedSpread(BaseModel, frozen=True, extra="forbid"):
-    """One score over runs that differ in nothing but their seed."""
+    """One score over runs that differ only in their seed."""
 
     test: str
     name: str
@@ -58,7 +58,7 @@ class SeedSpread(BaseModel, frozen=True, extra="forbid"):
 
 
 class RunDifference(BaseModel, frozen=True, extra="forbid"):
-    """What a run gained over the first, and whether chance explains it."""
+    """The difference of one score between a run and the first run, with its significance."""
 
     test: str
     baseline: str
@@ -67,7 +67,7 @@ class RunDifference(BaseModel, frozen=True, extra="forbid"):
 
 
 class Curve(BaseModel, frozen=True, extra="forbid"):
-    """One quantity over the steps of one run."""
+    """One metric over the steps of one run."""
 
     run: str
     name: str
@@ -76,7 +76,7 @@ class Curve(BaseModel, frozen=True, extra="forbid"):
 
 
 class Comparison(BaseModel, frozen=True, extra="forbid"):
-    """All of it; the values of a row are in the order of `runs`."""
+    """The whole comparison; the values of a row are in the order of `runs`."""
 
     runs: tuple[str, ...]
     settings: tuple[SettingThatDiffers, ...]
@@ -86,8 +86,8 @@ class Comparison(BaseModel, frozen=True, extra="forbid"):
     curves: tuple[Curve, ...]
 
 
-def compare_runs(runs: Sequence[Run], *, curve_names: Sequence[str], samples: int = SAMPLES) -> Comparison:
-    """Put runs side by side."""
+def compare_runs(runs: Sequence[ComparedRun], *, curve_names: Sequence[str], samples: int = SAMPLES) -> Comparison:
+    """Compare runs; `curve_names` are metrics such as `valid/loss`, `samples` the draws of the bootstrap."""
     return Comparison(
         runs=tuple(run.name for run in runs),
         settings=settings_that_differ(runs),
@@ -98,18 +98,19 @@ def compare_runs(runs: Sequence[Run], *, curve_names: Sequence[str], samples: in
     )
 
 
-def settings_that_differ(runs: Sequence[Run]) -> tuple[SettingThatDiffers, ...]:
-    """Return the settings in which the runs are not all alike, by their dotted keys."""
+def settings_that_differ(runs: Sequence[ComparedRun]) -> tuple[SettingThatDiffers, ...]:
+    """Return the settings that are not the same in all runs, by dotted key."""
     flat = [_dotted(run.settings) for run in runs]
     keys = list(dict.fromkeys(key for settings in flat for key in settings))
     rows = [SettingThatDiffers(key=key, values=tuple(settings.get(key) for settings in flat)) for key in keys]
     return tuple(row for row in rows if any(value != row.values[0] for value in row.values))
 
 
-def scores_side_by_side(runs: Sequence[Run]) -> tuple[ScoreRow, ...]:
-    """Return each run's newest score for each test set and signature.
+def scores_side_by_side(runs: Sequence[ComparedRun]) -> tuple[ScoreRow, ...]:
+    """Return the newest score of each run for each test set and signature.
 
-    A test set is known by its text, not by its name, and scores with different signatures are never put in one row.
+    Test sets are the same if their text is, whatever their names. Scores with different signatures are in separate
+    rows.
     """
     rows: dict[tuple[str, str, str], list[float | None]] = {}
     names: dict[str, str] = {}
@@ -125,8 +126,8 @@ def scores_side_by_side(runs: Sequence[Run]) -> tuple[ScoreRow, ...]:
     )
 
 
-def spread_over_seeds(runs: Sequence[Run]) -> tuple[SeedSpread, ...]:
-    """Return mean and range of each score over runs that are alike but for their seed."""
+def spread_over_seeds(runs: Sequence[ComparedRun]) -> tuple[SeedSpread, ...]:
+    """Return the mean and range of each score over runs that differ only in their seed."""
     groups: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
         settings = {key: value for key, value in _dotted(run.settings).items() if key != SEED}
@@ -154,8 +155,8 @@ def _spread(row: ScoreRow, scored: Mapping[str, float]) -> SeedSpread:
     )
 
 
-def differences_from_first(runs: Sequence[Run], *, samples: int) -> tuple[RunDifference, ...]:
-    """Compare every later run with the first by paired bootstrap, on the test sets that both were scored on."""
+def differences_from_first(runs: Sequence[ComparedRun], *, samples: int) -> tuple[RunDifference, ...]:
+    """Compare every other run with the first by paired bootstrap, on the test sets that both were scored on."""
     if not runs:
         return ()
     first = _newest(runs[0])
@@ -179,25 +180,25 @@ def differences_from_first(runs: Sequence[Run], *, samples: int) -> tuple[RunDif
     return tuple(found)
 
 
-def curves(runs: Sequence[Run], names: Sequence[str]) -> tuple[Curve, ...]:
-    """Return quantities such as `valid/loss` of each run over its steps, where its metrics hold them."""
+def curves(runs: Sequence[ComparedRun], names: Sequence[str]) -> tuple[Curve, ...]:
+    """Return metrics such as `valid/loss` over the steps of each run that has them."""
     found = []
     for name in names:
-        kind, _, quantity = name.partition("/")
+        kind, _, metric = name.partition("/")
         for run in runs:
             points = {
                 step: float(value)
                 for report in run.metrics
                 if report.get("kind") == kind
                 and isinstance(step := report.get("step"), int)
-                and isinstance(value := report.get(quantity), int | float)
+                and isinstance(value := report.get(metric), int | float)
             }
             if points:
                 found.append(Curve(run=run.name, name=name, steps=tuple(points), values=tuple(points.values())))
     return tuple(found)
 
 
-def _newest(run: Run) -> dict[tuple[str, str], Evaluation]:
+def _newest(run: ComparedRun) -> dict[tuple[str, str], Evaluation]:
     """Return the newest evaluation of each test set and protocol."""
     newest: dict[tuple[str, str], Evaluation] = {}
     for evaluation in sorted(run.evaluations, key=lambda evaluation: evaluation.record.date):

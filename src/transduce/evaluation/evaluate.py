@@ -1,7 +1,7 @@
-"""One evaluation from beginning to end: translate, score, perplexity, overlap with the training text, comparison.
+"""One evaluation: translate a test set, score it, measure perplexity and the overlap with the training text.
 
-What is evaluated is handed in as a `System`: a few callables and facts. So this room knows neither the translator
-nor how a search works, and a list of given hypotheses is evaluated by the same code as a network.
+A `System` describes what is evaluated by callables and settings. So this package does not depend on the translator, and
+the same code evaluates a network and a file of hypotheses.
 """
 
 import time
@@ -13,24 +13,23 @@ from transduce.data.sentence_hashes import Hashes
 from transduce.evaluation.overlap import overlap_with_training
 from transduce.evaluation.perplexity import TextLikelihood, likelihood_of, total_likelihood
 from transduce.evaluation.protocols import Protocol
-from transduce.evaluation.record import EvaluationRecord, Overlap, Speed
+from transduce.evaluation.record import EvaluationRecord, Speed, TranslationSettings
 from transduce.evaluation.reference_set import ReferenceSet
 from transduce.evaluation.scores import score
-from transduce.evaluation.significance import SAMPLES, Difference, paired_bootstrap
 from transduce.progress import Progress, Silent
 
 _SENTENCES_AT_ONCE = 256
 
 
-class Output(NamedTuple):
-    """What became of one source: the text, and how many pieces were written for it."""
+class SystemOutput(NamedTuple):
+    """The translation of one source, and its number of tokens."""
 
     text: str
     tokens: int
 
 
-class Translated(NamedTuple):
-    """A test set translated, and how long it took."""
+class TranslatedTestSet(NamedTuple):
+    """The translations of a test set, their number of tokens, and the time they took."""
 
     hypotheses: list[str]
     tokens: int
@@ -38,31 +37,18 @@ class Translated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Facts:
-    """How the hypotheses came to be, for the record; unset where they were given."""
-
-    model_sha256: str | None = None
-    beam: int | None = None
-    length_penalty: float | None = None
-    shortlist: bool | None = None
-    consensus: bool | None = None
-    precision: str | None = None
-    averaging: str | None = None
-    threads: int = 0
-    processor: str = ""
-
-
-@dataclass(frozen=True)
 class System:
-    """What is evaluated. Whatever is unset is left out of the evaluation."""
+    """A model, or a file of hypotheses; the evaluation leaves out what is not set."""
 
     name: str
-    translate: Callable[[Sequence[str]], Sequence[Output]] | None = None
+    translate: Callable[[Sequence[str]], Sequence[SystemOutput]] | None = None
     log_probabilities: Callable[[Sequence[tuple[str, str]]], Sequence[Sequence[float]]] | None = None
-    """log p of each target piece of pairs of text."""
+    """Returns, for pairs of texts, log p of each target token."""
     training_hashes: Hashes | None = None
-    """Hashes of the sentences it was trained on, sorted."""
-    facts: Facts = field(default_factory=Facts)
+    """Sorted hashes of the training sentences."""
+    settings: TranslationSettings = field(default_factory=TranslationSettings)
+    threads: int = 0
+    processor: str = ""
 
 
 def evaluate(
@@ -73,30 +59,26 @@ def evaluate(
     hypotheses: Sequence[str] | None = None,
     progress: Progress = Silent(),  # noqa: B008 - it has no state
 ) -> tuple[EvaluationRecord, list[str]]:
-    """Return the record of an evaluation and the hypotheses scored: `hypotheses`, or else the system's own."""
-    speed = None
+    """Return the record of an evaluation and the hypotheses scored: those given, or the system's translations."""
+    speed, settings = None, TranslationSettings(model_sha256=system.settings.model_sha256)
     if hypotheses is None:
         translated = translate_test_set(system, test.sources, progress=progress)
-        speed = _speed(translated, sentences=len(test.sources), facts=system.facts)
+        speed, settings = _speed(translated, system), system.settings
         hypotheses = translated.hypotheses
     likelihood = _likelihood(system, test, progress=progress)
     with progress.stage("scoring", unit="sentences") as stage:
-        scores = score(hypotheses, test.references, protocol=protocol)
-        overlap = _overlap(system, test, hypotheses, protocol=protocol)
+        scores, overlap = score(hypotheses, test.references, protocol=protocol), None
+        if system.training_hashes is not None:
+            overlap = overlap_with_training(
+                test.sources, hypotheses, test.references, training_hashes=system.training_hashes, protocol=protocol
+            )
         stage.advance(len(hypotheses))
-    facts = system.facts if speed else Facts(model_sha256=system.facts.model_sha256)
     record = EvaluationRecord(
+        **dict(settings),
         system=system.name,
-        model_sha256=facts.model_sha256,
         test=test.name,
         data=test.hashes(),
         sentences=len(test.sources),
-        beam=facts.beam,
-        length_penalty=facts.length_penalty,
-        shortlist=facts.shortlist,
-        consensus=facts.consensus,
-        precision=facts.precision,
-        averaging=facts.averaging,
         protocol=protocol.name,
         target_language=protocol.target_language,
         scores=scores,
@@ -108,27 +90,11 @@ def evaluate(
     return record, list(hypotheses)
 
 
-def compare_with_baseline(
-    baseline: Sequence[str],
-    hypotheses: Sequence[str],
-    test: ReferenceSet,
-    *,
-    protocol: Protocol,
-    samples: int = SAMPLES,
-    progress: Progress = Silent(),  # noqa: B008 - it has no state
-) -> tuple[Difference, ...]:
-    """Test by paired bootstrap whether hypotheses differ from a baseline's by more than chance."""
-    with progress.stage("comparing", unit="samples") as stage:
-        differences = paired_bootstrap(baseline, hypotheses, test.references, protocol=protocol, samples=samples)
-        stage.advance(samples)
-    return differences
-
-
-def translate_test_set(system: System, sources: Sequence[str], *, progress: Progress) -> Translated:
-    """Translate a test set by length, so that batches are full and progress is even; outputs are in its order."""
+def translate_test_set(system: System, sources: Sequence[str], *, progress: Progress) -> TranslatedTestSet:
+    """Translate a test set, short sentences first to keep batches full; return the hypotheses in its order."""
     assert system.translate is not None, "a system without a network needs hypotheses"
     order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
-    outputs: dict[int, Output] = {}
+    outputs: dict[int, SystemOutput] = {}
     began = time.perf_counter()
     with progress.stage("translating", total=len(sources), unit="sentences") as stage:
         for start in range(0, len(order), _SENTENCES_AT_ONCE):
@@ -138,11 +104,11 @@ def translate_test_set(system: System, sources: Sequence[str], *, progress: Prog
             stage.advance(len(places))
     seconds = time.perf_counter() - began
     in_order = [outputs[place] for place in range(len(sources))]
-    return Translated([output.text for output in in_order], sum(output.tokens for output in in_order), seconds)
+    return TranslatedTestSet([output.text for output in in_order], sum(output.tokens for output in in_order), seconds)
 
 
 def _likelihood(system: System, test: ReferenceSet, *, progress: Progress) -> TextLikelihood | None:
-    """Return how probable the system finds the first references, if it can tell."""
+    """Return the likelihood of the first list of references, if the system computes log-probabilities."""
     if system.log_probabilities is None:
         return None
     pairs = list(zip(test.sources, test.references[0], strict=True))
@@ -156,21 +122,12 @@ def _likelihood(system: System, test: ReferenceSet, *, progress: Progress) -> Te
     return total_likelihood(parts)
 
 
-def _overlap(system: System, test: ReferenceSet, hypotheses: Sequence[str], *, protocol: Protocol) -> Overlap | None:
-    """Return which of the sentences the system was trained on, if it kept their hashes."""
-    if system.training_hashes is None:
-        return None
-    return overlap_with_training(
-        test.sources, hypotheses, test.references, training_hashes=system.training_hashes, protocol=protocol
-    )
-
-
-def _speed(translated: Translated, *, sentences: int, facts: Facts) -> Speed:
+def _speed(translated: TranslatedTestSet, system: System) -> Speed:
     seconds = max(translated.seconds, 1e-9)
     return Speed(
         seconds=translated.seconds,
-        sentences_per_second=sentences / seconds,
+        sentences_per_second=len(translated.hypotheses) / seconds,
         tokens_per_second=translated.tokens / seconds,
-        threads=facts.threads,
-        processor=facts.processor,
+        threads=system.threads,
+        processor=system.processor,
     )

@@ -1,7 +1,6 @@
-"""log p(y | x) of pairs that are given, token by token: teacher forcing, one pass over each batch.
+"""log p(y | x) of given pairs, token by token, by teacher forcing: one forward pass over each batch.
 
-It is what search sums up while it writes: for search's own output, the sum over tokens equals the log-probability
-that search reports.
+For an output of the search, the sum over its tokens equals the log-probability that the search reports.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +36,7 @@ def log_probabilities_of_pairs(
     tokens_at_once: int = TOKENS_AT_ONCE,
     progress: Progress = Silent(),  # noqa: B008 - it has no state
 ) -> list[list[float]]:
-    """Return, for each pair, log p of each target token after those before it, the end token included."""
+    """Return, for each pair, log p of each target token given the tokens before it; the end token is the last."""
     _require_positions_for(model, pairs)
     device, padding = model.output.matrix_VD.device, model.tokens.padding
     found: list[list[float]] = [[] for _ in pairs]
@@ -62,12 +61,12 @@ def _require_positions_for(model: Network, pairs: Sequence[Pair]) -> None:
         if longest > limit:
             raise DataError(
                 f"Pair {number} has {longest:,} pieces, but this model learned positions for {limit:,}. "
-                "Leave the pair out, or train a model with more: model.learned_positions, or sinusoidal positions."
+                "Leave the pair out, or train a model with more model.learned_positions or with sinusoidal positions."
             )
 
 
 def _batches(pairs: Sequence[Pair], *, tokens_at_once: int) -> Iterator[list[int]]:
-    """Yield the places of pairs of similar length, so that padding costs little; a long pair is alone."""
+    """Yield the indices of pairs of similar length, to pad little; a pair beyond the limit is a batch of its own."""
     order = sorted(range(len(pairs)), key=lambda place: (len(pairs[place][1]), len(pairs[place][0])))
     batch: list[int] = []
     longest = 0

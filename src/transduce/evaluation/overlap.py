@@ -1,7 +1,7 @@
-"""Test sentences that were in the training text: how many, and what the score is without them.
+"""The overlap of a test set with the training text, and the scores without it.
 
-A model has seen their translations, so they measure memory. A model directory keeps eight-byte hashes of its
-training sources; a test source that hashes to one of them was trained on, whatever its translation was.
+On test sentences that it was trained on, a model's score measures memory. A model directory keeps eight-byte hashes of
+its training sources; a test source with one of these hashes counts as trained on, whatever its translation.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from transduce.evaluation.scores import score
 
 
 def trained_on(sources: Sequence[str], training_hashes: Hashes) -> list[bool]:
-    """Tell for each source whether its hash is among those of the training text, which are sorted."""
+    """Return for each source whether its hash is among `training_hashes`, which must be sorted."""
     known: list[bool] = are_known(sentence_hashes(sources), training_hashes).tolist()
     return known
 
@@ -27,7 +27,7 @@ def overlap_with_training(
     training_hashes: Hashes,
     protocol: Protocol,
 ) -> Overlap:
-    """Count the test sentences that were trained on and score the others alone."""
+    """Count the test sentences that were trained on, and score the others."""
     is_new = [not known for known in trained_on(sources, training_hashes)]
     count = is_new.count(False)
     if count == 0 or count == len(is_new):

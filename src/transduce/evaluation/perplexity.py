@@ -1,10 +1,10 @@
-"""Perplexity: how many equally likely choices the model was left with, on average.
+"""Perplexity: the number of equally likely choices that would leave the model as uncertain as it is, on average.
 
-    per piece   exp(−Σ log p / pieces)       Σ over every piece of every target sentence and its end mark
-    per byte    exp(−Σ log p / bytes)        bytes of the same text in UTF-8, one more for each line's end
+    per piece   exp(−Σ log p / pieces)       Σ over every token of every target sentence and its end token
+    per byte    exp(−Σ log p / bytes)        bytes of the same text in UTF-8, with one for the end of each line
 
-The paper's perplexities (Table 3) are per piece and can only be compared between models with one vocabulary. Per byte,
-models with different vocabularies can be compared too. The end mark says what a line's end says, so both count it.
+The paper's perplexities (Table 3) are per piece and comparable only between models with the same vocabulary.
+Perplexities per byte are comparable between all models. Both count the end of a sentence: as a token, or as a byte.
 """
 
 import math
@@ -16,28 +16,28 @@ from transduce.errors import DataError
 
 
 class TextLikelihood(BaseModel, frozen=True, extra="forbid"):
-    """How probable a model finds some text."""
+    """The log-probability of a text under a model, and its size in pieces and in bytes."""
 
     log_probability: float
     """Σ log p, natural logarithm."""
     pieces: int
-    """Pieces predicted, end marks included."""
+    """Tokens predicted, end tokens included."""
     bytes: int
-    """Bytes of the text in UTF-8, each line's end included."""
+    """Bytes of the text in UTF-8, the end of each line included."""
 
     @property
     def perplexity_per_piece(self) -> float:
-        """Exp of the mean negative log-probability of a piece."""
+        """Exponential of the mean negative log-probability of a piece."""
         return _exp(-self.log_probability / self.pieces)
 
     @property
     def perplexity_per_byte(self) -> float:
-        """Exp of the mean negative log-probability of a byte."""
+        """Exponential of the mean negative log-probability of a byte."""
         return _exp(-self.log_probability / self.bytes)
 
 
 def likelihood_of(text: str, token_log_probabilities: Iterable[float]) -> TextLikelihood:
-    """Return the likelihood of one sentence from the log-probabilities of its pieces and end mark."""
+    """Return the likelihood of one sentence from the log-probabilities of its tokens and end token."""
     values = list(token_log_probabilities)
     return TextLikelihood(
         log_probability=math.fsum(values),
@@ -50,7 +50,7 @@ def total_likelihood(likelihoods: Iterable[TextLikelihood]) -> TextLikelihood:
     """Return the likelihood of all sentences together."""
     parts = list(likelihoods)
     if not parts:
-        raise DataError("There is no perplexity of nothing: no sentence was given.")
+        raise DataError("Perplexity needs at least one sentence: no sentence was given.")
     return TextLikelihood(
         log_probability=math.fsum(part.log_probability for part in parts),
         pieces=sum(part.pieces for part in parts),
@@ -61,5 +61,5 @@ def total_likelihood(likelihoods: Iterable[TextLikelihood]) -> TextLikelihood:
 def _exp(value: float) -> float:
     try:
         return math.exp(value)
-    except OverflowError:  # a model that finds the text all but impossible
+    except OverflowError:  # the model gives the text almost no probability
         return math.inf

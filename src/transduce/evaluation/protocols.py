@@ -1,13 +1,13 @@
-"""What is done to both sides before a score is counted: three protocols, because a BLEU without one means nothing.
+"""Three protocols: how hypotheses and references are prepared before scoring. A BLEU is comparable within one only.
 
-- `detokenised`: the text as a reader sees it; sacrebleu tokenises. The form to report (BLEU, chrF2, TER).
-- `paper`: as the authors computed their BLEU (`get_ende_bleu.sh` beside their code): Unicode punctuation replaced,
-  the Moses tokenizer, compounds split at hyphens, "rich-text" -> "rich ##AT##-##AT## text", cased, unsmoothed.
+- `detokenised`: plain text, which sacrebleu tokenises. The protocol to report (BLEU, chrF2, TER).
+- `paper`: as the authors computed their BLEU (`get_ende_bleu.sh` of their code): Unicode punctuation replaced, the
+  Moses tokenizer, compounds split at hyphens, "rich-text" -> "rich ##AT##-##AT## text", cased, unsmoothed.
 - `lowercased`: lower-cased, then normalised and tokenised by sacremoses with escapes and without aggressive dashes,
-  unsmoothed: the form in which Multi30k scores are published.
+  unsmoothed: the form of published Multi30k scores.
 
-Departure: the authors' references came tokenised; here both sides go through the same steps. On newstest2013 that is
-the same thing, because its reference has no Unicode punctuation to replace.
+Departure from the authors: their references were already tokenised; here references and hypotheses go through the same
+steps. On newstest2013 the result is the same, since its reference has no Unicode punctuation to replace.
 """
 
 import re
@@ -26,32 +26,32 @@ from transduce.errors import ConfigError
 
 @dataclass(frozen=True)
 class Protocol:
-    """How hypotheses and references become scores."""
+    """The preparation of hypotheses and references, and the metrics that score them."""
 
     name: str
     prepare: Callable[[str], str]
-    """What happens to every line of both sides before sacrebleu sees it."""
+    """Applied to every line of hypotheses and references before sacrebleu gets it."""
     make_metrics: Callable[[], Mapping[str, Metric]]
-    """Fresh sacrebleu metrics by the names they are shown under."""
+    """Makes new sacrebleu metrics, by display name."""
     target_language: str | None
     signature_parts: Mapping[str, str]
-    """What `prepare` did, in place of what sacrebleu would say about the steps it was told to leave out."""
+    """Parts that replace those of sacrebleu's signature, for the steps that `prepare` does instead of sacrebleu."""
 
     def prepared(self, lines: Sequence[str]) -> list[str]:
-        """Return the lines as sacrebleu is to see them."""
+        """Return the lines as input for sacrebleu."""
         return [self.prepare(line) for line in lines]
 
     def signature(self, from_sacrebleu: str) -> str:
-        """Return sacrebleu's signature with this protocol's own steps named in it."""
+        """Return sacrebleu's signature with the steps of this protocol in it."""
         parts = dict(part.split(":", maxsplit=1) for part in from_sacrebleu.split("|"))
         parts.update(self.signature_parts)
         return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
 def detokenised(target_language: str | None = None) -> Protocol:
-    """Return the protocol to report: sacrebleu's own defaults on text as a reader sees it.
+    """Return the protocol to report: sacrebleu's defaults on plain text.
 
-    The language matters for Chinese, Japanese and Korean alone, which sacrebleu tokenises in their own way.
+    The language matters only for Chinese, Japanese and Korean, for which sacrebleu has special tokenizers.
     """
     language = _primary(target_language)
 
@@ -106,17 +106,17 @@ PROTOCOLS: Mapping[str, Callable[[str | None], Protocol]] = {
 
 
 def protocol_named(name: str, *, target_language: str | None) -> Protocol:
-    """Return the protocol of that name, or say which there are."""
+    """Return the protocol of this name; raise ConfigError with the names if there is none."""
     if name not in PROTOCOLS:
         raise ConfigError(f"There is no protocol {name!r}. There are: {', '.join(PROTOCOLS)}.")
     return PROTOCOLS[name](target_language)
 
 
 def split_compounds(tokenised: str) -> str:
-    """Split every hyphen inside a token: "rich-text format" becomes "rich ##AT##-##AT## text format".
+    """Split tokens at hyphens: "rich-text format" becomes "rich ##AT##-##AT## text format".
 
-    As in the authors' substitution, a match uses up the character after its hyphen, so that of "a-b-c", whose
-    parts are single characters, only the first hyphen is split.
+    As in the authors' code, a match includes the character after the hyphen, so in "a-b-c" only the first hyphen is
+    split.
     """
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
 
@@ -140,14 +140,14 @@ def _unchanged(line: str) -> str:
 
 
 def _primary(language: str | None) -> str:
-    """Return the language alone: `pt` of `pt-BR`."""
+    """Return the language without its region: `pt` for `pt-BR`."""
     return (language or "").lower().partition("-")[0]
 
 
 def _required(language: str | None, *, protocol: str) -> str:
     if not language:
         raise ConfigError(
-            f"The protocol {protocol} tokenises by the rules of the target language, which is not known here. "
-            "Give it, such as --to de."
+            f"The protocol {protocol} tokenises by the rules of the target language, which is not known. "
+            "Give it, for example --to de."
         )
     return _primary(language)

@@ -1,9 +1,9 @@
-"""What was measured, on what, and how: written beside the model, so that a number can be traced and repeated.
+"""Records of evaluations, written next to the model so that every score can be traced and repeated.
 
 <model>-evaluations/2026-11-20T142233Z-test.de/
     record.json         date, data hashes, search, precision, averaging, protocol, scores with signatures, speed
-    hypotheses.txt      what was scored, one line for each sentence
-    reference-1.txt     what it was scored against; with it `compare` can test significance years later
+    hypotheses.txt      the hypotheses, one line for each sentence
+    reference-1.txt     the references; `compare` tests significance with them
 """
 
 import hashlib
@@ -26,61 +26,66 @@ RECORD, HYPOTHESES = "record.json", "hypotheses.txt"
 
 
 class Speed(BaseModel, frozen=True, extra="forbid"):
-    """How fast the test set was translated, and on what."""
+    """The speed of translating the test set, and the hardware."""
 
     seconds: float
     sentences_per_second: float
     tokens_per_second: float
-    """Target pieces written, end marks included."""
+    """Target tokens, end tokens included."""
     threads: int
     processor: str
 
 
 class Overlap(BaseModel, frozen=True, extra="forbid"):
-    """Test sentences that the model was trained on, and what is left of the score without them."""
+    """The number of test sentences that the model was trained on, and the scores without them."""
 
     sentences: int
-    """How many sources of the test set were also in the training text."""
+    """The number of sources of the test set that were also in the training text."""
     scores_without: tuple[Score, ...] = ()
-    """Scores of the others alone; empty if there are no others."""
+    """Scores of the other sentences; empty if there are none."""
 
 
-class EvaluationRecord(BaseModel, frozen=True, extra="forbid"):
-    """One evaluation, complete enough to be repeated."""
+class TranslationSettings(BaseModel, frozen=True, extra="forbid"):
+    """The model and search that produced hypotheses; not set for hypotheses from a file."""
 
-    transduce: str = __version__
-    date: datetime = Field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
-    system: str
-    """The model or the file of hypotheses that was scored, as the user named it."""
     model_sha256: str | None = None
-    """Of the weights, if a model translated."""
-    test: str
-    """The test set as the user named it."""
-    data: dict[str, str]
-    """SHA-256 of the sources and of each list of references, as lines of UTF-8 text ended by newlines."""
-    sentences: int
-    target_language: str | None = None
+    """SHA-256 of the weights."""
     beam: int | None = None
     length_penalty: float | None = None
     shortlist: bool | None = None
     consensus: bool | None = None
     precision: str | None = None
     averaging: str | None = None
-    """Which checkpoints the weights are the mean of."""
+    """The checkpoints that the weights are the mean of."""
+
+
+class EvaluationRecord(TranslationSettings, frozen=True, extra="forbid"):
+    """Everything that is needed to repeat an evaluation, and its results."""
+
+    transduce: str = __version__
+    date: datetime = Field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+    system: str
+    """The model or the file of hypotheses, as the user named it."""
+    test: str
+    """The test set as the user named it."""
+    data: dict[str, str]
+    """SHA-256 of the sources and of each list of references, as UTF-8 text files with a newline after each line."""
+    sentences: int
+    target_language: str | None = None
     protocol: str
     scores: tuple[Score, ...]
     perplexity_per_piece: float | None = None
     perplexity_per_byte: float | None = None
     speed: Speed | None = None
     overlap: Overlap | None = None
-    """Unset where the model does not know what it was trained on."""
+    """Not set if the model does not keep hashes of its training text."""
     compared_with: str | None = None
     differences: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A record with the texts it is about."""
+    """A record with its hypotheses and references."""
 
     folder: Path
     record: EvaluationRecord
@@ -89,7 +94,7 @@ class Evaluation:
 
 
 def hash_of_lines(lines: Sequence[str]) -> str:
-    """Return the SHA-256 of the lines as a text file: the same as `sha256sum` of a plain UTF-8 file of them."""
+    """Return the SHA-256 of the lines as a UTF-8 text file, as `sha256sum` would print it."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line.encode("utf-8", errors="surrogatepass") + b"\n")
@@ -97,7 +102,7 @@ def hash_of_lines(lines: Sequence[str]) -> str:
 
 
 def evaluations_folder(model: Path) -> Path:
-    """Return where the evaluations of a model directory are kept: beside it; of a bundled one, in the user's folder."""
+    """Return the folder of a model's evaluations: next to the model, or in the current folder for a bundled model."""
     model = model.absolute()
     if model in bundled_models().values():
         return Path.cwd() / f"{model.name}-evaluations"
@@ -107,20 +112,20 @@ def evaluations_folder(model: Path) -> Path:
 def write_evaluation(
     model: Path, record: EvaluationRecord, *, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Path:
-    """Write an evaluation beside the model directory; return its folder."""
+    """Write an evaluation into the folder of the model's evaluations; return its path."""
     texts = {HYPOTHESES: hypotheses}
     texts.update({f"reference-{number}.txt": lines for number, lines in enumerate(references, start=1)})
     folder = _free_name(evaluations_folder(model), record)
-    with directory_written_atomically(folder) as beside:
-        (beside / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
+    with directory_written_atomically(folder) as temporary:
+        (temporary / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
         for name, lines in texts.items():
             content = "".join(f"{_one_line(line)}\n" for line in lines)
-            (beside / name).write_bytes(content.encode("utf-8", errors="replace"))
+            (temporary / name).write_bytes(content.encode("utf-8", errors="replace"))
     return folder
 
 
 def read_evaluations(model: Path) -> list[Evaluation]:
-    """Return the evaluations kept beside a model directory, oldest first."""
+    """Return the evaluations of a model directory, oldest first."""
     folders = sorted(path.parent for path in evaluations_folder(model).glob(f"*/{RECORD}"))
     return sorted((_read_evaluation(folder) for folder in folders), key=lambda evaluation: evaluation.record.date)
 
@@ -133,7 +138,9 @@ def _read_evaluation(folder: Path) -> Evaluation:
         references = [_read_lines(folder / f"reference-{number}.txt") for number in numbers]
     except (ValidationError, OSError, UnicodeDecodeError) as fault:
         reason = str(fault).splitlines()[0]
-        raise DataError(f"{folder} is no whole evaluation: {reason}. Delete the folder, then evaluate again.") from None
+        raise DataError(
+            f"The evaluation {folder} is damaged: {reason}. Delete the folder, then evaluate again."
+        ) from None
     return Evaluation(folder=folder, record=record, hypotheses=hypotheses, references=references)
 
 

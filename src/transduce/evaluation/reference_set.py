@@ -1,4 +1,4 @@
-"""What a system is scored on: sources, and for each one or more references. Nothing is ever cleaned out of it."""
+"""Test sets: sources, with one or more references for each. Unlike training text, they are not cleaned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from transduce.evaluation.scores import require_equal_counts
 
 @dataclass(frozen=True)
 class ReferenceSet:
-    """A test set: line n of every list is about sentence n."""
+    """A test set; line n of every list belongs to sentence n."""
 
     name: str
     sources: list[str]
     references: list[list[str]]
     skipped: int = 0
-    """Pairs that the file's own format says not to use, such as fuzzy ones; they are not among the above."""
+    """The number of pairs left out because the file marks them as unfinished, such as fuzzy entries of a catalogue."""
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of the sources and of each list of references."""
@@ -31,7 +31,7 @@ class ReferenceSet:
 def read_reference_set(
     name: str, *, selection: Selection | None = None, more_references: Sequence[Path] = ()
 ) -> ReferenceSet:
-    """Read a test set in any form that training reads, and further references, one line for each sentence."""
+    """Read a test set in any format that training reads, and further references, one line for each sentence."""
     pairs = list(Corpus(name, selection).pairs())
     used = [pair for pair in pairs if not pair.skipped]
     if not used:
@@ -44,7 +44,7 @@ def read_reference_set(
 
 
 def kept_aside_by(run: Path) -> ReferenceSet | None:
-    """Return the test pairs that training kept aside in a run, as they stood in their files; None if it kept none."""
+    """Return the test pairs that a run held out of training, with their original text; None if there are none."""
     folder = run / "data" / "test"
     if not folder.is_dir():
         return None
@@ -56,12 +56,12 @@ def kept_aside_by(run: Path) -> ReferenceSet | None:
 
 
 def read_hypotheses(path: Path, reference_set: ReferenceSet) -> list[str]:
-    """Read the output of some system for this test set, one line for each sentence."""
+    """Read hypotheses for this test set, one line for each sentence."""
     hypotheses = read_lines(path)
     require_equal_counts({str(path): hypotheses, reference_set.name: reference_set.sources})
     return hypotheses
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read a text file, packed or not, line by line."""
+    """Read the lines of a text file, compressed or not."""
     return list(CorpusFile(path).lines())

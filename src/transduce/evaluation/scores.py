@@ -1,7 +1,6 @@
-"""Scores by sacrebleu, each with the signature that makes it comparable.
+"""Scores by sacrebleu, each with its signature.
 
-Nothing is counted here: hypotheses and references go to sacrebleu as its command line would read them, and the
-numbers that come back are the command line's to the last digit.
+sacrebleu computes every score here; the numbers equal those of its command line to the last digit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,20 +12,17 @@ from transduce.evaluation.protocols import Protocol
 
 
 class Score(BaseModel, frozen=True, extra="forbid"):
-    """One number about a translation of a test set."""
+    """One score of a translated test set."""
 
     name: str
     value: float
     signature: str
     detail: str = ""
-    """For BLEU the four precisions, the brevity penalty and the lengths."""
+    """For BLEU: the four precisions, the brevity penalty and the lengths."""
 
 
 def score(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, protocol: Protocol) -> tuple[Score, ...]:
-    """Return the protocol's scores of `hypotheses` against one or more lists of references.
-
-    Each list of references has one line for each hypothesis.
-    """
+    """Return the scores of `hypotheses` against one or more lists of references, with one line for each hypothesis."""
     if not references:
         raise DataError("There is nothing to score against: no reference was given.")
     numbered = {f"reference {number}": lines for number, lines in enumerate(references, start=1)}
@@ -43,7 +39,7 @@ def score(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, pro
 
 
 def require_equal_counts(named_lines: Mapping[str, Sequence[str]]) -> None:
-    """Refuse lists that are empty or of unequal length; their names tell the user where to look."""
+    """Raise DataError if a list is empty or the lengths differ; the error shows the names of the lists."""
     counts = {name: len(lines) for name, lines in named_lines.items()}
     for name, count in counts.items():
         if count == 0:
@@ -51,11 +47,11 @@ def require_equal_counts(named_lines: Mapping[str, Sequence[str]]) -> None:
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
         raise DataError(
-            f"The numbers of lines differ: {listed}. Line n of each must be about sentence n; "
-            "look for a line that was left out or broken in two."
+            f"The numbers of lines differ: {listed}. Line n of each must belong to sentence n; look for a line that is "
+            "missing or broken in two."
         )
 
 
 def lines_that_look_tokenised(hypotheses: Sequence[str]) -> int:
-    """Count hypotheses that end in a full stop set apart; many of them mean that detokenising was forgotten."""
+    """Count hypotheses that end in a separate full stop; many of them mean that the text is still tokenised."""
     return sum(line.rstrip().endswith(" .") for line in hypotheses)

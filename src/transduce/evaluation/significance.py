@@ -1,10 +1,10 @@
-"""Is the difference between two systems more than luck? Paired bootstrap resampling, by sacrebleu.
+"""Significance of the difference between two systems, by sacrebleu's paired bootstrap resampling.
 
-The test set is drawn again a thousand times, with replacement, and both systems are scored on each draw. The p-value
-is the share of draws in which the difference strays from its mean by more than the difference that was observed.
-The draws come from a fixed seed (12345, or the environment's SACREBLEU_SEED), so the answer is always the same.
+sacrebleu draws a thousand test sets with replacement from the sentences and scores both systems on each. The p-value is
+the share of draws in which the difference deviates from its mean by more than the observed difference. The draws have a
+fixed seed (12345, or the environment variable SACREBLEU_SEED), so the result is reproducible.
 
-Departure: for two systems with the same score sacrebleu may give the smallest p-value there is; here it is 1.
+Departure from sacrebleu: two systems with the same score have a p-value of 1, where sacrebleu may report its smallest.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ SAMPLES = 1000
 
 
 class Interval(BaseModel, frozen=True, extra="forbid"):
-    """Where a score lies with 95 % confidence: `mean` ± `half_width`."""
+    """The 95 % confidence interval of a score: `mean` ± `half_width`."""
 
     mean: float
     half_width: float
 
 
 class Difference(BaseModel, frozen=True, extra="forbid"):
-    """One score of two systems on the same sentences, and how likely chance alone explains the difference."""
+    """One score of two systems on the same sentences, and the p-value of the difference."""
 
     name: str
     baseline: float
@@ -41,7 +41,7 @@ class Difference(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance explains a difference this large in fewer than 5 cases of 100."""
+        """Whether the p-value is below 0.05."""
         return self.p_value < 0.05
 
 
@@ -53,7 +53,7 @@ def paired_bootstrap(
     protocol: Protocol,
     samples: int = SAMPLES,
 ) -> tuple[Difference, ...]:
-    """Compare two systems' hypotheses for the same test set in each of the protocol's scores."""
+    """Compare the hypotheses of two systems for the same test set by each score of the protocol."""
     if not references:
         raise DataError("There is nothing to score against: no reference was given.")
     numbered = {f"reference {number}": lines for number, lines in enumerate(references, start=1)}
@@ -61,7 +61,7 @@ def paired_bootstrap(
     first, second = protocol.prepared(baseline), protocol.prepared(system)
     prepared_references = [protocol.prepared(lines) for lines in references]
     differences = []
-    # One test for each score: sacrebleu keeps them under its own names, which two BLEUs would share.
+    # One test for each score: sacrebleu stores results by its own names, which two BLEUs would share.
     for name, metric in protocol.make_metrics().items():
         with _no_log_lines():
             test = PairedTest(
@@ -101,7 +101,7 @@ def _interval(result: Result) -> Interval:
 
 @contextlib.contextmanager
 def _no_log_lines() -> Iterator[None]:
-    """Keep sacrebleu's log, such as what it cannot do on Windows, off a user's screen: only the command line prints."""
+    """Silence the log of sacrebleu below errors while the block runs; it warns on Windows, for example."""
     logger = logging.getLogger("sacrebleu")
     level = logger.level
     logger.setLevel(logging.ERROR)

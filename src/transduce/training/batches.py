@@ -1,4 +1,4 @@
-"""The batches of training: planned by epoch, dealt to ranks and micro-batches, cut again under BPE-dropout."""
+"""Training batches: planned for each epoch, dealt to ranks and micro-batches, tokenised again under BPE-dropout."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -59,7 +59,7 @@ class TrainingBatches:
         return collate(self.store, sentences, padding=self.padding, resegmentation=self._resegmentation(epoch))
 
     def largest(self, *, epoch: int, ranks: int) -> Batch:
-        """Return the largest micro-batch of the largest step and of the step with the longest pair, to test memory."""
+        """Return the largest micro-batch among those of the largest step and of the step with the longest pair."""
         steps = self.steps(epoch)
         longest = int((self.plan.source_lengths + self.plan.target_lengths).argmax())
         largest = [self.plan.largest(steps), next(step for step in steps if longest in step)]
