@@ -35,7 +35,7 @@ from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.config import TrainingConfig
-from transduce.training.gradient import DerivedGradient, WrittenOutGradient
+from transduce.training.gradient import AutogradGradient, HandwrittenGradient
 
 TOKENIZER = BpeTokenizer.learn(["the dog runs.", "der Hund läuft."] * 3, vocabulary_size=400)
 SOURCE_TOKENIZER = BpeTokenizer.learn(["the dog runs.", "a cat sleeps."] * 3, vocabulary_size=300)
@@ -137,8 +137,8 @@ def test_the_written_out_gradient(kind: str, name: str, value: object) -> None:
     assert written_out is not None
     found = []
     for gradient in (
-        WrittenOutGradient(written_out, config, arithmetic=arithmetic),
-        DerivedGradient(network, config, arithmetic=arithmetic),
+        HandwrittenGradient(written_out, config, arithmetic=arithmetic),
+        AutogradGradient(network, config, arithmetic=arithmetic),
     ):
         for parameter in network.parameters():
             parameter.grad = torch.zeros_like(parameter)
