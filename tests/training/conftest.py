@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from transduce.training.config import TrainingConfig
 from transduce.training.randomness import seed_weights
 from transduce.training.trainer import Trainer, TrainerContext
 
+Activation = Literal["relu", "gelu"]
 VOCABULARY = 17
 EOS = 3
 
@@ -33,9 +35,12 @@ def store(tmp_path: Path) -> TokenStore:
     return TokenStore.open(tmp_path / "store")
 
 
-def tiny_model(*, dropout: float = 0.1, seed: int = 1) -> Transformer:
+def tiny_model(*, dropout: float = 0.1, seed: int = 1, activation: Activation = "relu") -> Transformer:
     seed_weights(seed)
-    return Transformer(ModelConfig(vocabulary_size=VOCABULARY, layers=1, d_model=16, d_ff=24, heads=2, dropout=dropout))
+    sizes = ModelConfig(
+        vocabulary_size=VOCABULARY, layers=1, d_model=16, d_ff=24, heads=2, dropout=dropout, activation=activation
+    )
+    return Transformer(sizes)
 
 
 @pytest.fixture
