@@ -6,7 +6,7 @@ WORKERS ?= auto
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: setup demo check test static faults format clean
+.PHONY: setup demo check test static explore faults format clean
 
 setup: $(READY)
 
@@ -34,6 +34,10 @@ check: static
 
 test: static
 	$(PYTEST) --cov --cov-report=term
+
+# Property tests with new random examples, for as long as you let it run; a failure prints how to repeat it.
+explore: $(READY)
+	TRANSDUCE_EXAMPLES=explore $(PYTEST) -q -k "not faults" -m "not slow"
 
 # The whole campaign of faults, about an hour; parts of it: make faults PARTS="forked models".
 faults: $(READY)

@@ -14,9 +14,11 @@ from collections.abc import Callable
 import pytest
 from hypothesis import settings
 
-# A shared or busy machine is slow now and then; a law does not depend on how long its example took.
-settings.register_profile("transduce", deadline=None)
-settings.load_profile("transduce")
+# `make test` tries the same examples every time, so that it fails only when the code changes; `make explore` tries new
+# ones, more of them. Neither has a deadline: a law does not depend on how long its example took.
+settings.register_profile("repeat", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1_000, print_blob=True)
+settings.load_profile(os.environ.get("TRANSDUCE_EXAMPLES", "repeat"))
 
 _TOOLS = {
     "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
