@@ -55,6 +55,8 @@ Fill = Callable[..., tuple[bytes, FillingReport]]
             "<!DOCTYPE html>\n<html lang=en><body>WORD</body></html>\n",
         ),
         ("<p>12 — 34</p>", "<p>12 — 34</p>"),
+        ("<p>one <![unknown[two]]> three</p>", "<p>ONE <![unknown[two]]> THREE</p>"),
+        ("<p>one</p><![ü", "<p>ONE</p><![ü"),
     ],
 )
 def test_only_words_change(fill: Fill, before: str, after: str) -> None:

@@ -91,6 +91,13 @@ class _Reader(HTMLParser):
     def unknown_decl(self, data: str) -> None:
         self._add("other")
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        # Python's parser asserts that it knows the section's name; to a browser "<![other[" begins a comment.
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:
+            return self.parse_bogus_comment(i)
+
 
 def _end_of_sense(page: str) -> int:
     """Return where comments begin that never end; the parser would look for the end of each through all the rest."""

@@ -13,6 +13,8 @@ from itertools import pairwise
 import sentencex
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# sentencex 1.0.32 panics at a capital, such white space and a period, as in "plan B\u00a0...".
+_WIDE_SPACE_BEFORE_PERIOD = re.compile(r"(?<=[\w\s])[^\S\x00-\x7f](?=\.)")
 _LINE_END = re.compile(r"\r\n|\n")
 _AFTER_PUNCTUATION = re.compile(r"(?<=[.,;:!?…。，、；：！？)\]»”])\s+|(?<=[。，、；：！？])")
 
@@ -91,7 +93,7 @@ def _pieces_with_ends(text: str) -> list[str]:
 
 def _sentences_of_line(line: str, *, language: str | None) -> list[str]:
     # sentencex takes valid Unicode alone; a stand-in of the same length gives the same boundaries.
-    valid = _SURROGATE.sub("\ufffd", line)
+    valid = _WIDE_SPACE_BEFORE_PERIOD.sub(" ", _SURROGATE.sub("\ufffd", line))
     sentences = list(sentencex.segment((language or "en").partition("-")[0], valid))
     if "".join(sentences) != valid:
         return [line]
