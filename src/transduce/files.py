@@ -52,7 +52,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
                 file.write(data)
                 file.flush()
                 _flush_to_disk(file.fileno())
-            os.replace(temporary, path)  # noqa: PTH105 - the error of Path.replace names only one of the two paths
+            temporary.replace(path)
         except BaseException:
             _remove(temporary)
             raise
@@ -122,9 +122,9 @@ def recover_directory(path: Path) -> None:
 
 
 def sweep(folder: Path, *, only: str | None = None) -> None:
-    """Restore old folders in `folder`, then delete the temporary files of killed writers (those of `only`, if given).
+    """Restore old folders in `folder`, then delete what killed writers left there; `only` limits this to one name.
 
-    It would delete the files of a writer at work, so hold the lock that writers hold.
+    It would also delete the files of a writer at work, so hold the lock that writers hold.
     """
     name = re.escape(only) if only is not None else ".+"
     leftover = re.compile(rf"({name})({re.escape(_BEING_REPLACED)}|{re.escape(_BEING_WRITTEN)}-\d+-\d+)")
@@ -204,8 +204,8 @@ def fsync_directory(folder: Path) -> None:
 def locked(path: Path, *, purpose: str) -> Iterator[None]:
     """Hold the lock file at `path` while the block runs; RunError if another process holds it.
 
-    That error shows the holder's `purpose`, such as "training". The system releases the lock whenever and however the
-    process ends, so a lock file that is left over blocks nothing.
+    That error shows the holder's `purpose`, such as "training". The system releases the lock when the process ends,
+    even if it is killed, so the file that stays behind blocks nothing.
     """
     with disk_faults_explained(path):
         make_folder(path.parent)

@@ -102,7 +102,10 @@ class _PageParser(HTMLParser):
 
 
 def _start_of_unended_comments(page: str) -> int:
-    """Return where to stop parsing a page with many comments that never end: each is searched to the page's end."""
+    """Return where the first of many comments that never end begins; the length of the page if there are few.
+
+    For each such comment, the parser would search the whole rest of the page.
+    """
     last = page.rfind("-->") + 1
     return page.index("<!--", last) if page.count("<!--", last) > _MOST_UNENDED else len(page)
 

@@ -83,7 +83,7 @@ def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _members(text: str, *, location: str) -> tuple[dict[str, tuple[Any, int, int]], int]:
-    """Return the members of the object on a line as (value, start, end) by key, and where its closing brace is."""
+    """Return `_scan_object` of the object on a line, or of the object inside it that holds the translation."""
     try:
         is_object = isinstance(json.loads(text), dict)
         members, closing_brace = _scan_object(text, text.index("{"))
@@ -98,7 +98,7 @@ def _members(text: str, *, location: str) -> tuple[dict[str, tuple[Any, int, int
 
 
 def _scan_object(text: str, opening_brace: int) -> tuple[dict[str, tuple[Any, int, int]], int]:
-    """Do what `_members` does for the object at `opening_brace`; `text` must be valid JSON."""
+    """Return the members of an object in valid JSON as (value, start, end) by key, and where its closing brace is."""
     decoder = json.JSONDecoder()
     members: dict[str, tuple[Any, int, int]] = {}
     position = _skip_space(text, opening_brace + 1)

@@ -52,7 +52,7 @@ def read_xliff(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
 
 
 def languages_of(unit: TranslationUnit) -> tuple[str | None, str | None]:
-    """Return the source and target language around a unit: of the file, in XLIFF 1.2 of the `file` element."""
+    """Return a unit's source and target language: those of the document, or in XLIFF 1.2 of its `file` element."""
     if unit.element.name == "unit":
         names, holder = ("srcLang", "trgLang"), unit.context.get("xliff")
     else:

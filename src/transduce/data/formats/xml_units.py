@@ -60,10 +60,11 @@ class Element:
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """A unit's element, and the elements outside units before it: for each name the latest, without children."""
+    """A translation unit and the elements around it."""
 
     element: Element
     context: Mapping[str, Element]
+    """By name, the last element that was opened before the unit and outside of any unit; it has no children."""
 
 
 def read_units(
