@@ -122,7 +122,7 @@ class TestFolder:
             return rename(self, target)
 
         monkeypatch.setattr(Path, "rename", refuse_the_new_one)
-        with pytest.raises(RunError, match=rf"{os.strerror(errno.EIO)}\. The disk, or the way to it, fails"):
+        with pytest.raises(RunError, match=rf"{os.strerror(errno.EIO)}\. The disk, or the connection to it, fails"):
             write_model(tmp_path / "model", text="new")
         assert content_of(tmp_path / "model") == "old"
         assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
@@ -206,7 +206,7 @@ class TestManifest:
 
     def test_finds_a_short_file(self, folder: Path) -> None:
         (folder / "weights").write_bytes(b"a t")
-        assert manifest_fault(folder) == f"{folder / 'weights'} has 3 bytes where its manifest says 6"
+        assert manifest_fault(folder) == f"{folder / 'weights'} has 3 bytes, but its manifest says 6"
 
     def test_finds_every_flipped_bit(self, folder: Path) -> None:
         original = (folder / "weights").read_bytes()
@@ -235,7 +235,7 @@ class TestManifest:
     @pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "sub/../../outside"])
     def test_may_not_lead_out_of_its_folder(self, folder: Path, name: str) -> None:
         (folder / MANIFEST).write_text(json.dumps({"files": {name: {"bytes": 0}}}), encoding="utf-8")
-        assert manifest_fault(folder) == f"{folder / MANIFEST} has an impossible entry {name!r}"
+        assert manifest_fault(folder) == f"{folder / MANIFEST} has an invalid entry {name!r}"
 
     @pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
     def test_may_name_what_no_disk_can_hold(self, folder: Path, name: str) -> None:
@@ -244,7 +244,7 @@ class TestManifest:
 
     def test_entry_must_be_a_table(self, folder: Path) -> None:
         (folder / MANIFEST).write_text('{"files": {"weights": "abc"}}', encoding="utf-8")
-        assert manifest_fault(folder) == f"{folder / MANIFEST} has an impossible entry 'weights'"
+        assert manifest_fault(folder) == f"{folder / MANIFEST} has an invalid entry 'weights'"
 
 
 HOLDER = """

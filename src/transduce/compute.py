@@ -1,6 +1,6 @@
-"""Device, threads, allocator and precision: asked once, recorded, never timed.
+"""The choice of device, threads, allocator settings and precision.
 
-What is chosen depends only on what the machine says it can do, so the answer is the same at every start.
+The choice depends only on the machine's features, never on a timing, so it is the same at every start.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ Precision = Literal["float32", "bf16"]
 
 @dataclass(frozen=True)
 class Compute:
-    """What a run computes with; written into the run and kept by every resume."""
+    """The device, threads and precision of a run; stored with the run and used again at every resume."""
 
     device: str
     threads: int
@@ -28,7 +28,7 @@ class Compute:
 
 
 def settle(*, threads: int | None, precision: Precision | Literal["auto"], device: str = "auto") -> Compute:
-    """Decide what to compute with and make torch use it."""
+    """Choose the device, threads and precision, and set torch's threads and the allocator for this process."""
     chosen_device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     chosen_threads = threads or available_cores()
     torch.set_num_threads(chosen_threads)
@@ -40,9 +40,9 @@ def settle(*, threads: int | None, precision: Precision | Literal["auto"], devic
 
 
 def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
-    """Return bf16 where the device multiplies bf16 natively, else float32; `flags` are the processor's.
+    """Return bf16 if the device multiplies bf16 natively, else float32; `flags` are the processor's.
 
-    Of processors only x86 ones are trusted with bf16: on others we have not measured it.
+    On processors other than x86 we have not measured bf16, so they get float32.
     """
     if device == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"
@@ -50,7 +50,7 @@ def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use, which in a container is fewer than the machine has."""
+    """Return how many cores this process may use; in a container these may be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
@@ -63,9 +63,9 @@ def available_cores() -> int:
 
 
 def cores_of_quota(cpu_max: str) -> int | None:
-    """Return the cores that a container's share of time is worth (cgroup's `cpu.max`), or None if it has no limit.
+    """Return the number of cores that a container's CPU quota (cgroup's `cpu.max`) allows; None without a quota.
 
-    More threads than that do not run longer: they take turns, and wait for each other at every matrix product.
+    More threads than that get no more time: they take turns, and wait for each other at every matrix product.
     """
     quota, _, period = cpu_max.partition(" ")
     if not quota.strip().isdecimal() or not period.strip().isdecimal() or int(period) == 0:
@@ -74,15 +74,12 @@ def cores_of_quota(cpu_max: str) -> int | None:
 
 
 def processor_flags() -> frozenset[str]:
-    """Return the processor's feature flags as Linux names them; empty on other systems."""
-    try:
-        return flags_in(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    except OSError:
-        return frozenset()
+    """Return the processor's feature flags by their Linux names; empty on other systems."""
+    return flags_in(_cpuinfo())
 
 
 def flags_in(cpuinfo: str) -> frozenset[str]:
-    """Return the flags of the first processor in a text such as /proc/cpuinfo; ARM calls them features."""
+    """Return the flags of the first processor in a text such as /proc/cpuinfo; on ARM they are called features."""
     lines = (line.partition(":") for line in cpuinfo.splitlines())
     flags = next((value for name, _, value in lines if name.strip() in ("flags", "Features")), "")
     return frozenset(flags.split())
@@ -90,26 +87,29 @@ def flags_in(cpuinfo: str) -> frozenset[str]:
 
 def processor_name() -> str:
     """Return the processor's name for a bug report or a model card."""
+    name = next((line for line in _cpuinfo().splitlines() if line.startswith("model name")), "")
+    return name.partition(":")[2].strip() or platform.processor() or platform.machine()
+
+
+def _cpuinfo() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        return platform.processor() or platform.machine()
-    name = next((line for line in lines if line.startswith("model name")), "")
-    return name.partition(":")[2].strip() or platform.machine()
+        return ""
 
 
 def give_back_freed_memory() -> None:
-    """Return to the system what was freed so far, once: weights have been read and packed, and are not read again."""
+    """Return freed memory to the system once, after the weights have been read and packed."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def keep_freed_memory() -> bool:
-    """Tell glibc to keep large freed blocks instead of returning them to the system at every step.
+    """Make glibc keep large freed blocks instead of returning them to the system at every step.
 
-    Page faults took half of a training step's time before this. Returns whether the allocator was told:
-    only glibc knows the call.
+    Without this, page faults took half of a training step's time. Returns whether it took effect: other C libraries
+    lack the call.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,10 +1,11 @@
-"""Durable files: write beside, flush, rename, manifest, lock. Every durable write goes through here.
+"""Atomic and durable writes of files and folders, manifests, and locks. Every durable write goes through this module.
 
-A name that exists is whole. Whoever pulls the plug finds either the old content or the new, never a part:
-content is written under a temporary name in the same folder, flushed to the disk, renamed over its place, and
-the folder itself is flushed so that the new name survives too.
+After a crash or a power cut, a path has its old content or its new content, never a part: we write under a temporary
+name in the same folder, flush the content to disk, rename it to its final name, and flush the folder so that the new
+name is on disk too.
 
-A name has one writer at a time: where two processes could meet, the writer holds `locked`. Readers need no lock.
+A path must have one writer at a time: where two processes could write it, the writer holds `locked`. Readers need no
+lock.
 """
 
 import contextlib
@@ -25,9 +26,9 @@ from transduce.errors import RunError
 MANIFEST = "manifest.json"
 _BEING_WRITTEN = ".being-written"
 _BEING_REPLACED = ".being-replaced"
-_NO_SPACE = "Free some space on that disk, or choose a folder on another; what was there before is untouched."
+_NO_SPACE = "Free some space on that disk, or choose a folder on another one; what was there before is unchanged."
 _NO_ACCESS = "Give yourself access to it, close the program that has it open, or choose another folder."
-_DISK_FAILS = "The disk, or the way to it, fails: mend it or move to another; what was saved before stays as it was."
+_DISK_FAILS = "The disk, or the connection to it, fails: repair it or use another; what was saved before is unchanged."
 _REMEDIES = {
     errno.ENOSPC: _NO_SPACE,
     errno.EDQUOT: _NO_SPACE,
@@ -37,55 +38,55 @@ _REMEDIES = {
     errno.EIO: _DISK_FAILS,
 }
 _WINDOWS_DISK_FULL = 112
-# Where a system or a network disk cannot flush folders it says so with one of these, and there is no more to be done.
+# A system or network disk that cannot flush folders reports one of these; we go on without the flush.
 _CANNOT_FLUSH_FOLDERS = {errno.EINVAL, errno.EBADF, errno.EACCES, errno.ENOTSUP}
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Replace the file at `path` by `content`, or leave it as it was."""
+    """Replace the content of the file at `path`; if that fails, the file is unchanged."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    beside = _beside(path)
+    temporary = _temporary_name(path)
     with disk_faults_explained(path):
         try:
-            with beside.open("wb") as file:
+            with temporary.open("wb") as file:
                 file.write(data)
                 file.flush()
                 _flush_to_disk(file.fileno())
-            os.replace(beside, path)  # noqa: PTH105 - Path.replace hides which of the two names an error is about
+            temporary.replace(path)
         except BaseException:
-            _remove(beside)
+            _remove(temporary)
             raise
         fsync_directory(path.parent)
 
 
 @contextlib.contextmanager
 def directory_written_atomically(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; on success it takes its place at `path` with a manifest, else it is removed.
+    """Yield an empty folder to fill; after the block it gets a manifest and moves to `path`, or is removed on failure.
 
-    An existing `path` is replaced. On a power cut between the two renames the old folder waits under
-    `<name>.being-replaced`, and `recover_directory` brings it back.
+    An existing `path` is replaced. If the process is killed between the two renames, the old folder is left under
+    `<name>.being-replaced`, and `recover_directory` restores it.
     """
-    beside = _beside(path)
+    temporary = _temporary_name(path)
     with disk_faults_explained(path):
         make_folder(path.parent)
         sweep(path.parent, only=path.name)
-        beside.mkdir()
+        temporary.mkdir()
         try:
-            yield beside
-            readable = beside.stat().st_mode & 0o666
-            for file in _files_below(beside):
-                file.chmod(readable)  # safetensors lets only its owner read, whatever the umask says
+            yield temporary
+            readable = temporary.stat().st_mode & 0o666
+            for file in _files_below(temporary):
+                file.chmod(readable)  # safetensors ignores the umask and lets only the owner read
                 _fsync_file(file)
-            write_manifest(beside)
-            for folder in [*(entry for entry in beside.rglob("*") if entry.is_dir()), beside]:
+            write_manifest(temporary)
+            for folder in [*(entry for entry in temporary.rglob("*") if entry.is_dir()), temporary]:
                 fsync_directory(folder)
-            _take_place(beside, path)
+            _move_into_place(temporary, path)
         except BaseException:
-            _remove(beside)
+            _remove(temporary)
             raise
 
 
-def _take_place(beside: Path, path: Path) -> None:
+def _move_into_place(temporary: Path, path: Path) -> None:
     replaced = path.with_name(path.name + _BEING_REPLACED)
     is_in_place = False
     while not is_in_place:
@@ -93,10 +94,10 @@ def _take_place(beside: Path, path: Path) -> None:
             _remove(replaced)
             path.rename(replaced)
         try:
-            beside.rename(path)
+            temporary.rename(path)
             is_in_place = True
         except OSError as fault:
-            # A reader's recover_directory between our two renames has put the old folder back: move it aside again.
+            # A reader called recover_directory between our two renames and restored the old folder: try again.
             if fault.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 recover_directory(path)
                 raise
@@ -105,9 +106,9 @@ def _take_place(beside: Path, path: Path) -> None:
 
 
 def recover_directory(path: Path) -> None:
-    """Bring the old folder back if a kill struck between the two renames of `directory_written_atomically`.
+    """Restore the old folder if `directory_written_atomically` was killed between its two renames.
 
-    Readers call this first. It deletes nothing, so it is safe beside a writer at work.
+    Readers call this first. It deletes nothing, so it is safe while a writer is at work.
     """
     replaced = path.with_name(path.name + _BEING_REPLACED)
     if replaced.exists() and not os.path.lexists(path):
@@ -115,27 +116,27 @@ def recover_directory(path: Path) -> None:
             try:
                 replaced.rename(path)
             except OSError:
-                if not path.exists():  # else the writer was alive and has finished meanwhile
+                if not path.exists():  # else the writer was still alive and has finished by now
                     raise
             fsync_directory(path.parent)
 
 
 def sweep(folder: Path, *, only: str | None = None) -> None:
-    """Clear what killed writers left in `folder` (of the name `only`, if given), after bringing old folders back.
+    """Restore old folders in `folder`, then delete what killed writers left there; `only` limits this to one name.
 
-    It would take the ground from under a writer at work, so hold the lock that writers hold.
+    It would also delete the files of a writer at work, so hold the lock that writers hold.
     """
     name = re.escape(only) if only is not None else ".+"
-    remains = re.compile(rf"({name})({re.escape(_BEING_REPLACED)}|{re.escape(_BEING_WRITTEN)}-\d+-\d+)")
+    leftover = re.compile(rf"({name})({re.escape(_BEING_REPLACED)}|{re.escape(_BEING_WRITTEN)}-\d+-\d+)")
     for entry in sorted(folder.iterdir()):
-        if found := remains.fullmatch(entry.name):
+        if found := leftover.fullmatch(entry.name):
             if found[2] == _BEING_REPLACED:
                 recover_directory(folder / found[1])
             _remove(entry)
 
 
 def write_manifest(folder: Path) -> None:
-    """Write the SHA-256 and size of every file below `folder` into its manifest."""
+    """Write the manifest of `folder`: the SHA-256 and size of every file below it."""
     files = {
         file.relative_to(folder).as_posix(): {"sha256": sha256_of_file(file), "bytes": file.stat().st_size}
         for file in _files_below(folder)
@@ -145,7 +146,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def manifest_fault(folder: Path, *, only: Container[str] | None = None) -> str | None:
-    """Return what is wrong with `folder` against its manifest, or None if every file (or those of `only`) is whole."""
+    """Return how `folder` differs from its manifest; None if every file, or every one in `only`, is intact."""
     try:
         files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
     except FileNotFoundError:
@@ -156,7 +157,7 @@ def manifest_fault(folder: Path, *, only: Container[str] | None = None) -> str |
         return f"{folder / MANIFEST} cannot be read (its files are not a table)"
     for name, expected in files.items():
         if not isinstance(expected, dict) or Path(name).anchor or ".." in Path(name).parts:
-            return f"{folder / MANIFEST} has an impossible entry {name!r}"
+            return f"{folder / MANIFEST} has an invalid entry {name!r}"
         if only is None or name in only:
             fault_of_file = _fault_of_file(folder / name, expected)
             if fault_of_file is not None:
@@ -170,7 +171,7 @@ def _fault_of_file(file: Path, expected: dict[str, object]) -> str | None:
             return f"{file} is missing"
         size = file.stat().st_size
         if size != expected.get("bytes"):
-            return f"{file} has {size:,} bytes where its manifest says {expected.get('bytes')}"
+            return f"{file} has {size:,} bytes, but its manifest says {expected.get('bytes')}"
         if sha256_of_file(file) != expected.get("sha256"):
             return f"{file} does not match its SHA-256"
     except OSError as fault:
@@ -185,7 +186,7 @@ def sha256_of_file(path: Path) -> str:
 
 
 def fsync_directory(folder: Path) -> None:
-    """Flush a folder's list of names to the disk, where the system can do that (Windows cannot)."""
+    """Flush a folder's list of names to disk; does nothing on Windows, which cannot."""
     if sys.platform == "win32":
         return
     try:
@@ -201,22 +202,22 @@ def fsync_directory(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, *, purpose: str) -> Iterator[None]:
-    """Hold the lock file at `path` while the block runs; refuse when another process holds it.
+    """Hold the lock file at `path` while the block runs; RunError if another process holds it.
 
-    `purpose` says what the holder does ("training") and is shown to whoever is refused. The system releases the
-    lock when the process ends, however it ends, so a stale file never blocks anyone; the file itself stays.
+    That error shows the holder's `purpose`, such as "training". The system releases the lock when the process ends,
+    even if it is killed, so the file that stays behind blocks nothing.
     """
     with disk_faults_explained(path):
         make_folder(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         if not _try_lock(descriptor, path=path):
-            holder = os.read(descriptor, 1000).decode("utf-8", errors="replace").strip() or "which has just started"
+            holder = os.read(descriptor, 1000).decode("utf-8", errors="replace").strip() or "just started"
             raise RunError(
                 f"{path.parent} is in use by another process ({holder}). "
-                "Wait for it or stop it; two processes must not write the same folder."
+                "Wait for it or stop it: two processes must not write to the same folder."
             )
-        with contextlib.suppress(OSError):  # a full disk cannot take the name down, but the lock holds all the same
+        with contextlib.suppress(OSError):  # on a full disk the holder's name is missing, but the lock holds
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"process {os.getpid()} on {platform.node()}, {purpose}\n".encode())
         yield
@@ -229,8 +230,8 @@ def _try_lock(descriptor: int, *, path: Path) -> bool:
         if sys.platform == "win32":
             import msvcrt
 
-            # Windows locks bytes, from the present position on, and then nobody else can read them: take one far
-            # behind the text that names the holder.
+            # Windows locks bytes from the current position, and other processes cannot read them: lock one byte far
+            # after the text that names the holder.
             os.lseek(descriptor, 1 << 30, os.SEEK_SET)
             try:
                 msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -245,14 +246,14 @@ def _try_lock(descriptor: int, *, path: Path) -> bool:
             return False
         raise RunError(
             f"{path} cannot be locked: {fault.strerror}. "
-            "Keep the folder on a disk that has file locks, such as a local one."
+            "Put the folder on a disk that supports file locks, such as a local one."
         ) from fault
     return True
 
 
 @contextlib.contextmanager
 def disk_faults_explained(path: Path) -> Iterator[None]:
-    """Turn the disk's faults that a user can cure into a `RunError`: it is full, failing, or somebody else's."""
+    """Turn errors of the disk that a user can fix (it is full, fails, or denies access) into a `RunError`."""
     try:
         yield
     except RunError:
@@ -268,18 +269,18 @@ def disk_faults_explained(path: Path) -> Iterator[None]:
 def _system_error_number(fault: Exception) -> int | None:
     if isinstance(fault, OSError):
         return fault.errno
-    # safetensors is written in Rust and wraps the system's fault in a type of its own, with its number in the text.
+    # safetensors is written in Rust and raises its own type, with the number of the system's error in the text.
     found = re.search(r"\(os error (\d+)\)", str(fault))
     number = int(found[1]) if found else None
     return errno.ENOSPC if sys.platform == "win32" and number == _WINDOWS_DISK_FULL else number
 
 
-def _beside(path: Path) -> Path:
+def _temporary_name(path: Path) -> Path:
     return path.with_name(f"{path.name}{_BEING_WRITTEN}-{os.getpid()}-{threading.get_native_id()}")
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, and flush each new name."""
+    """Create a folder and its missing parents, and flush each new name to disk."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -287,7 +288,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, a link or a whole folder; what is absent or will not go is left, for it hides no name."""
+    """Delete a file, a link or a whole folder; ignore failures, since leftovers do no harm."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -300,7 +301,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 def _fsync_file(path: Path) -> None:
-    # Windows flushes only what is open for writing; elsewhere a read-only file must be flushed too.
+    # Windows flushes only files opened for writing; elsewhere the file may be read-only.
     with path.open("rb+" if sys.platform == "win32" else "rb") as file:
         _flush_to_disk(file.fileno())
 
@@ -309,7 +310,7 @@ def _flush_to_disk(descriptor: int) -> None:
     if sys.platform == "darwin":
         import fcntl
 
-        # There fsync leaves the data in the drive's own memory; this call does not, but not every disk knows it.
+        # On macOS fsync leaves the data in the drive's cache. This call does not, but not every disk supports it.
         with contextlib.suppress(OSError):
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
             return

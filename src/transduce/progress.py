@@ -1,7 +1,7 @@
-"""The protocol through which rooms report what they are doing; only `cli/` draws it.
+"""The protocol through which library functions report their progress; only `cli/` displays it.
 
-A long piece of work opens a stage and advances it; whoever calls decides whether that becomes a bar, a plain
-line every few seconds, or nothing.
+A long task opens a stage and advances it. The caller decides whether that shows as a bar, as a line every few seconds,
+or not at all.
 """
 
 from collections.abc import Iterator
@@ -10,30 +10,30 @@ from typing import Protocol
 
 
 class Stage(Protocol):
-    """One piece of work under way."""
+    """One task in progress."""
 
     def advance(self, amount: int = 1) -> None:
-        """Say that `amount` more units are done."""
+        """Report that `amount` more units are done."""
 
     def describe(self, text: str) -> None:
-        """Show a short text beside the bar, such as the present loss."""
+        """Show a short text beside the bar, such as the current loss."""
 
 
 class Progress(Protocol):
-    """What a room is given to report through."""
+    """Shows stages and messages to the user."""
 
     def stage(self, name: str, *, total: int | None = None, unit: str = "") -> AbstractContextManager[Stage]:
-        """Open a stage of `total` units; an unknown total is shown as a count."""
+        """Open a stage of `total` units; without a total, only a count is shown."""
 
     def note(self, message: str) -> None:
-        """Tell the user one line that stays on the screen."""
+        """Show a line that stays on the screen."""
 
     def warn(self, message: str) -> None:
-        """Tell the user one line that should worry them a little."""
+        """Show a warning that stays on the screen."""
 
 
 class SilentStage:
-    """A stage nobody watches."""
+    """A stage that shows nothing."""
 
     def advance(self, amount: int = 1) -> None:
         """Do nothing."""
@@ -43,11 +43,11 @@ class SilentStage:
 
 
 class Silent:
-    """Progress nobody watches: the default of every library function."""
+    """Progress that shows nothing: the default of every library function."""
 
     @contextmanager
     def stage(self, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Stage]:
-        """Open a stage that reports nothing."""
+        """Open a stage that shows nothing."""
         yield SilentStage()
 
     def note(self, message: str) -> None:

@@ -44,14 +44,14 @@ def fill(tmp_path: Path) -> Fill:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         kind = format_of(path)
         assert kind is not None
-        source = read_document(path, kind, selection=selection, overwrites=overwrites)
+        document = read_document(path, kind, selection=selection, overwrites=overwrites)
 
         def translate(texts: Sequence[str], first: int) -> list[Translation]:
             return [translated_by(answer, text) for text in texts]
 
         with (tmp_path / "journal").open("w+b") as file:
-            journal = Journal(file, journal_header(source, {}), name="journal")
-            return fill_document(source, kind, translate, journal=journal)
+            journal = Journal(file, journal_header(document, {}), name="journal")
+            return fill_document(document, kind, translate, journal=journal)
 
     return filled
 

@@ -105,7 +105,7 @@ def test_line_ends_and_encoding_are_kept(fill: Fill) -> None:
     assert content.count(b"\r\n") == content.count(b"\n")
     _, report = fill("x.po", latin, answer=lambda text: "Ω" + text)
     assert report.filled == 0
-    assert "iso8859-1, which the file is in, has no 'Ω'" in report.left[0][1]
+    assert "the file's encoding, iso8859-1, lacks 'Ω'" in report.left[0][1]
 
 
 def test_specifiers_without_numbers_keep_their_order(fill: Fill) -> None:
@@ -155,9 +155,9 @@ def test_odd_entries_are_left_or_the_catalogue_refused(fill: Fill, entry: str) -
     except DataError:
         return
     assert filled.decode() == content.replace('msgid "c"\nmsgstr ""', '#, fuzzy\nmsgid "c"\nmsgstr "C"')
-    assert [why for _, why, _ in report.left] == ["its msgstr stands there twice, or a comment amid the entry"]
+    assert [why for _, why, _ in report.left] == ["it has a msgstr twice, or a comment inside the entry"]
 
 
 def test_a_catalogue_for_another_language_is_refused(fill: Fill) -> None:
-    with pytest.raises(DataError, match=r"x\.po is a catalogue for de, and this would fill it in with fr"):
+    with pytest.raises(DataError, match=r"x\.po is a catalogue for de, but the translations would be in fr"):
         fill("x.po", CATALOGUE, selection=Selection("en", "fr"))

@@ -8,7 +8,7 @@ import pytest
 from transduce.data.formats import Selection
 from transduce.documents import filling
 from transduce.documents.filling import document_of, fill_at_once, fill_document, journal_header, read_document
-from transduce.documents.journal import Journal, Outcome
+from transduce.documents.journal import Journal, JournalEntry
 from transduce.errors import DataError, RunError
 from transduce.translator import Translation
 from transduce.translator.translation import Alternative
@@ -22,7 +22,7 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(filling, "TEXTS_AT_ONCE", 2)
     path = tmp_path / "x.tsv"
     path.write_bytes("".join(f"{word}\t\n" for word in "abcdefg").encode())
-    source = read_document(path, "tsv", selection=Selection())
+    document = read_document(path, "tsv", selection=Selection())
     asked: list[str] = []
 
     def translate(texts: Sequence[str], first: int) -> list[Translation]:
@@ -34,26 +34,26 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: 
 
     is_second_try = False
     with (tmp_path / "journal").open("w+b") as file, pytest.raises(KeyboardInterrupt):
-        fill_document(source, "tsv", translate, journal=Journal(file, journal_header(source, {}), name="journal"))
+        fill_document(document, "tsv", translate, journal=Journal(file, journal_header(document, {}), name="journal"))
     with (tmp_path / "journal").open("ab") as end:
         end.write(b'{"translation": "cut sh')
     is_second_try = True
     with (tmp_path / "journal").open("r+b") as file:
-        journal = Journal(file, journal_header(source, {}), name="journal")
+        journal = Journal(file, journal_header(document, {}), name="journal")
         assert journal.count == 4
-        content, report = fill_document(source, "tsv", translate, journal=journal)
+        content, report = fill_document(document, "tsv", translate, journal=journal)
     assert asked == list("abcdefg")
     assert content == "".join(f"{word}\t{word.upper()}\n" for word in "abcdefg").encode()
     assert report.filled == 7
 
 
 def test_a_document_needs_no_file() -> None:
-    source = document_of(b"<p>a b</p>", "html", path=Path("upload.html"), selection=Selection())
-    content, report = fill_at_once(source, "html", lambda texts, first: [translation(text) for text in texts])
+    document = document_of(b"<p>a b</p>", "html", path=Path("upload.html"), selection=Selection())
+    content, report = fill_at_once(document, "html", lambda texts, first: [translation(text) for text in texts])
     assert (content, report.filled) == (b"<p>A B</p>", 1)
-    with pytest.raises(DataError, match=r"upload\.po:1: here the file is no PO catalogue"):
+    with pytest.raises(DataError, match=r"upload\.po:1: the file is not a PO catalogue here"):
         fill_at_once(document_of(b"x", "po", path=Path("upload.po"), selection=Selection()), "po", lambda t, n: [])
-    with pytest.raises(DataError, match="'docx' is no format to fill in"):
+    with pytest.raises(DataError, match="'docx' is not a format that can be filled in"):
         document_of(b"", "docx", path=Path("x.docx"), selection=Selection())
 
 
@@ -68,18 +68,18 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
     ]
     assert len(set(headers)) == 4
     with (tmp_path / "journal").open("w+b") as file:
-        Journal(file, headers[0], name="x.partial").append([Outcome("A")])
-        assert list(Journal(file, headers[0], name="x.partial")) == [Outcome("A")]
-        with pytest.raises(RunError, match=r"x\.partial is of another document, model or setting"):
+        Journal(file, headers[0], name="x.partial").append([JournalEntry("A")])
+        assert list(Journal(file, headers[0], name="x.partial")) == [JournalEntry("A")]
+        with pytest.raises(RunError, match=r"x\.partial belongs to another document, model or setting"):
             Journal(file, headers[1], name="x.partial")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.tsv.gz", b"", r"x\.tsv\.gz is packed\. Unpack it first"),
+        ("x.tsv.gz", b"", r"x\.tsv\.gz is compressed\. Decompress it first"),
         ("missing.tsv", None, r"missing\.tsv cannot be read"),
-        ("x.tsv", b"a\xff\t\n", r"x\.tsv is not in utf-8"),
+        ("x.tsv", b"a\xff\t\n", r"x\.tsv is not valid utf-8"),
     ],
 )
 def test_documents_that_cannot_be_filled_in_are_refused(
@@ -93,17 +93,17 @@ def test_documents_that_cannot_be_filled_in_are_refused(
 
 def test_cut_off_and_empty_translations_are_not_put_in(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_text("a\t\nb\t\nc\t\n", encoding="utf-8")
-    source = read_document(tmp_path / "x.tsv", "tsv", selection=Selection())
+    document = read_document(tmp_path / "x.tsv", "tsv", selection=Selection())
 
     def translate(texts: Sequence[str], first: int) -> list[Translation]:
         unfinished = Translation("a", (Alternative("A A A", 0.0, 0.0, (), is_finished=False),))
         return [unfinished, Translation.refused("b", "too long"), translation(" ")]
 
     with (tmp_path / "journal").open("w+b") as file:
-        content, report = fill_document(source, "tsv", translate, journal=Journal(file, "{}", name="x"))
+        content, report = fill_document(document, "tsv", translate, journal=Journal(file, "{}", name="x"))
     assert content == b"a\t\nb\t\nc\t\n"
     assert [why for _, why, _ in report.left] == [
-        "the translation does not come to an end",
+        "the translation was cut off",
         "too long",
         "the translation is empty",
     ]

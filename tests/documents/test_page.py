@@ -55,6 +55,8 @@ Fill = Callable[..., tuple[bytes, FillingReport]]
             "<!DOCTYPE html>\n<html lang=en><body>WORD</body></html>\n",
         ),
         ("<p>12 — 34</p>", "<p>12 — 34</p>"),
+        ("<p>one <![unknown[two]]> three</p>", "<p>ONE <![unknown[two]]> THREE</p>"),
+        ("<p>one</p><![ü", "<p>ONE</p><![ü"),
     ],
 )
 def test_only_words_change(fill: Fill, before: str, after: str) -> None:
@@ -80,7 +82,7 @@ def test_tags_that_are_not_closed_are_reported_and_left(fill: Fill, page: str) -
     [
         (lambda text: "".join(char for char in text if ord(char) < 0xFDD0), "got lost"),
         (lambda text: text + text[-3:], "is repeated"),
-        (lambda text: text[::-1], "closes what is not open"),
+        (lambda text: text[::-1], "closes a tag that is not open"),
     ],
 )
 def test_tags_that_do_not_come_back_are_reported_and_the_segment_left(

@@ -62,7 +62,7 @@ class TestJsonLines:
 
     @pytest.mark.parametrize("line", ['{"source": "a"', "[1]", '"{"', "[{}]"])
     def test_what_is_no_object_is_refused_with_its_line(self, fill: Fill, line: str) -> None:
-        with pytest.raises(DataError, match=r"x\.jsonl:2: this line is no JSON object"):
+        with pytest.raises(DataError, match=r"x\.jsonl:2: this line is not a JSON object"):
             fill("x.jsonl", '{"source": "a"}\n' + line)
 
 

@@ -134,11 +134,11 @@ class TestEveryKind:
             return "".join(char for char in text if char not in symbols) + "".join(symbols)
 
         _, report = fill(name, content, answer=symbols_last)
-        assert any("no longer stands around its words" in why for _, why, _ in report.left)
+        assert any("no longer encloses its words" in why for _, why, _ in report.left)
 
 
 def test_languages_that_are_not_there_are_refused(fill: Fill) -> None:
-    with pytest.raises(DataError, match=r"has no segment in sv; it holds de, de-DE, en, en-US, fr"):
+    with pytest.raises(DataError, match=r"has no segment in sv; it has de, de-DE, en, en-US, fr"):
         fill("x.tmx", TMX, selection=Selection("sv", "de"))
     with pytest.raises(DataError, match=r"Name both with --from and --to"):
         fill("x.tmx", TMX, selection=Selection("en"))

@@ -49,7 +49,7 @@ class TestFullDisk:
     def test_leaves_the_old_folder(self, tmp_path: Path) -> None:
         write_model(tmp_path / "model", text="old")
         with (
-            pytest.raises(RunError, match=r"No space left on device.*what was there before is untouched"),
+            pytest.raises(RunError, match=r"No space left on device.*what was there before is unchanged"),
             directory_written_atomically(tmp_path / "model"),
             Path("/dev/full").open("w", encoding="utf-8") as full,
         ):

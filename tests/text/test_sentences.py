@@ -1,5 +1,6 @@
 """Cutting paragraphs: nothing is lost, and what is cut is short enough."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,12 @@ def test_sentences_have_no_space_around_them_and_hold_no_line_end(text: str) -> 
             assert "\n" not in segment.text
         else:
             assert not segment.text.strip()
+
+
+@pytest.mark.parametrize("space", ["\xa0", "\x85", "\u202f", " \u3000"])
+def test_wide_spaces_before_a_period_are_kept(space: str) -> None:
+    text = f"It is plan B{space}. We go."
+    assert [segment.text for segment in segments(text, language="en")] == [f"It is plan B{space}.", " ", "We go."]
 
 
 def test_a_paragraph_by_hand() -> None:

@@ -87,14 +87,14 @@ def fill_documents(
     known = translator.languages
     selection = Selection(request.languages[0] or known.source, request.languages[1] or known.target)
     for path, kind in request.documents:
-        source = read_document(path, kind, selection=selection, overwrites=request.overwrite)
+        document = read_document(path, kind, selection=selection, overwrites=request.overwrite)
         output = _output_of(path, request)
         beside = None if output is None else journal_beside(output)
         watched: Any = terminal_progress() if is_watched(sys.stderr) else nullcontext(Silent())
         with _journal_file(beside, resume=request.resume) as file, watched as progress:
-            journal = Journal(file, journal_header(source, settings), name=str(beside))
+            journal = Journal(file, journal_header(document, settings), name=str(beside))
             try:
-                content, report = fill_document(source, kind, translate, journal=journal, progress=progress)
+                content, report = fill_document(document, kind, translate, journal=journal, progress=progress)
             except KeyboardInterrupt:
                 if beside is not None:
                     typer.echo(f"transduce: interrupted; {journal.count:,} segments are kept for --resume", err=True)

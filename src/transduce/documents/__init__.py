@@ -1,5 +1,6 @@
-"""Filling in other people's files: what is missing is translated, and every other byte stays as it was.
+"""Documents: PO, TMX, XLIFF, TSV, JSON Lines and HTML files whose missing translations we fill in.
 
-A format finds the gaps of a document and says how a translation is written into one; `filling` translates and puts the
-pieces together. To add a format, write a function from a `Source` to an iterator of `Gap` and name it in `FORMATS`.
+Every byte outside the filled gaps stays as it was. A format finds the gaps of a document and turns a translation into
+splices, replacements of bytes; `filling` translates the gaps and applies the splices. To add a format, write a function
+from a `Document` to an iterator of `Gap` and list it in `filling.FORMATS`.
 """

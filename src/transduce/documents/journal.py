@@ -1,7 +1,7 @@
-"""What has been translated so far, on disk, so that interrupted work goes on where it stopped.
+"""The journal of a document being filled in: translations on disk, so that interrupted work can be resumed.
 
-The first line says what the translations are of and how they were made; every further line is one text's. A journal of
-another document, model or setting is not continued, and a last line that a kill cut short is dropped.
+The first line is a header that identifies the document, the model and the settings; every further line is the entry of
+one text. A journal with another header is refused. A last line that a killed process wrote only in part is dropped.
 """
 
 import json
@@ -14,18 +14,18 @@ from transduce.errors import RunError
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one text: its translation, or why there is none."""
+class JournalEntry:
+    """The translation of one text, or the reason why there is none."""
 
     translation: str
     fault: str = ""
 
 
 class Journal:
-    """The outcomes of a document's texts, in order."""
+    """The entries of a document's texts, in order."""
 
     def __init__(self, file: BinaryIO, header: str, *, name: str) -> None:
-        """Continue a journal that is there; RunError if it is about something else."""
+        """Start a journal in an empty file, or continue the one in it; RunError if that has another header."""
         self._file = file
         self._first = len(header.encode()) + 1
         self.count = 0
@@ -37,29 +37,29 @@ class Journal:
             file.write(header.encode() + b"\n")
         elif first != header.encode() + b"\n":
             raise RunError(
-                f"{name} is of another document, model or setting than this. Finish that work with the same command, "
-                "or delete the file to begin anew."
+                f"{name} belongs to another document, model or setting. Finish that work with the command that started "
+                "it, or delete the file to start over."
             )
         else:
             self._count_whole_lines()
         file.flush()
 
-    def append(self, outcomes: list[Outcome]) -> None:
-        """Add outcomes; they are with the system when this returns."""
-        self._file.write(b"".join(json.dumps(asdict(outcome)).encode() + b"\n" for outcome in outcomes))
+    def append(self, entries: list[JournalEntry]) -> None:
+        """Add entries and hand them to the operating system, where they survive the end of this process."""
+        self._file.write(b"".join(json.dumps(asdict(entry)).encode() + b"\n" for entry in entries))
         self._file.flush()
-        self.count += len(outcomes)
+        self.count += len(entries)
 
-    def __iter__(self) -> Iterator[Outcome]:
+    def __iter__(self) -> Iterator[JournalEntry]:
         self._file.seek(self._first)
         for _ in range(self.count):
-            yield Outcome(**json.loads(self._file.readline()))
+            yield JournalEntry(**json.loads(self._file.readline()))
         self._file.seek(0, 2)
 
     def _count_whole_lines(self) -> None:
         end = self._first
         for line in self._file:
-            if not line.endswith(b"\n") or not _is_outcome(line):
+            if not line.endswith(b"\n") or not _is_entry(line):
                 break
             self.count += 1
             end += len(line)
@@ -68,11 +68,11 @@ class Journal:
 
 
 def journal_beside(output: Path) -> Path:
-    """Return where the journal of a file that is being filled in stands."""
+    """Return the path of the journal for a document that is filled into `output`."""
     return output.with_name(f"{output.name}.partial")
 
 
-def _is_outcome(line: bytes) -> bool:
+def _is_entry(line: bytes) -> bool:
     try:
         value = json.loads(line)
     except ValueError:

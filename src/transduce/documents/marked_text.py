@@ -1,8 +1,8 @@
-"""A segment with markup in it: what the model sees of it, and whether its translation can be trusted with the tags.
+"""A segment with tags in it: the text that the model sees, and its translation with the tags put back.
 
-Markup at the edges never reaches the model: a tag around the whole segment, or one before its first word, goes back
-where it was. What is inside becomes symbols. A translation is refused unless every tag is there once, pairs open before
-they close, elements nest, and a pair has words inside exactly if it had words inside before.
+Tags at the edges never reach the model: a pair around the whole segment, or a tag before the first word, is put back
+where it was. Tags inside become placeholders. A translation is refused unless it has every tag once, pairs open before
+they close, elements nest, and a pair encloses words if and only if it did so in the source.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from transduce.documents.source import DoesNotFitError
+from transduce.documents.document import DoesNotFitError
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,14 @@ class Markup:
     """One tag of a segment."""
 
     text: str
-    """As the model's placeholders see it."""
+    """The tag in the text that is translated, in a form that becomes a placeholder."""
     raw: str
-    """As it stands in the document."""
+    """The tag as it is written in the document."""
     kind: Literal["opens", "closes", "alone"]
     group: str = ""
-    """What an opening and a closing tag have in common."""
+    """What an opening tag and its closing tag have in common."""
     must_nest: bool = True
-    """Elements must; pairs of codes, such as TMX's bpt and ept, may cross."""
+    """True for elements; pairs of codes, such as TMX's bpt and ept, may cross."""
 
 
 Part = str | Markup
@@ -33,7 +33,7 @@ Part = str | Markup
 
 @dataclass(frozen=True)
 class MarkedText:
-    """A segment without the markup at its edges."""
+    """A segment, split into the tags and spaces at its edges and what they enclose."""
 
     before: tuple[Part, ...]
     inside: tuple[Part, ...]
@@ -41,15 +41,15 @@ class MarkedText:
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> "MarkedText":
-        """Take the markup off the edges of a segment."""
+        """Split the edges off a segment."""
         before: list[Part] = []
         inside = [part for part in parts if part != ""]
         after: list[Part] = []
         while inside:
             first, last = inside[0], inside[-1]
-            if _stands_alone(first):
+            if _is_space_or_alone(first):
                 before.append(inside.pop(0))
-            elif _stands_alone(last):
+            elif _is_space_or_alone(last):
                 after.insert(0, inside.pop())
             elif len(inside) > 1 and _are_pair(first, last):
                 before.append(inside.pop(0))
@@ -65,57 +65,58 @@ class MarkedText:
 
     @property
     def text(self) -> str:
-        """What is to be translated; empty if there are no words."""
+        """The text to translate; empty if the segment has no words."""
         return "".join(part if isinstance(part, str) else part.text for part in self.inside)
 
     def with_translation(self, translation: str) -> list[Part]:
-        """Return the segment in its translation; DoesNotFitError if the tags did not come back whole."""
-        return [*self.before, *fit(self.inside, translation), *self.after]
+        """Return the segment's parts in translation; DoesNotFitError if the tags in it are not as they must be."""
+        return [*self.before, *_split_at_tags(translation, self.inside), *self.after]
 
 
-def fit(parts: Sequence[Part], translation: str) -> list[Part]:
-    """Return a translation cut into text and tags, which stand where the model has put them."""
-    left: dict[str, list[Markup]] = {}
-    for part in parts:
+def _split_at_tags(translation: str, source: Sequence[Part]) -> list[Part]:
+    """Return a translation as text and the tags of its source, each tag where the model put it."""
+    unused: dict[str, list[Markup]] = {}
+    for part in source:
         if isinstance(part, Markup):
-            left.setdefault(part.text, []).append(part)
+            unused.setdefault(part.text, []).append(part)
     found: list[Part] = []
     opened: list[Markup] = []
     position = 0
-    if left:
-        pattern = re.compile("|".join(re.escape(text) for text in sorted(left, key=len, reverse=True)))
+    if unused:
+        pattern = re.compile("|".join(re.escape(text) for text in sorted(unused, key=len, reverse=True)))
         for match in pattern.finditer(translation):
-            markup = _take(left[match[0]], opened)
+            markup = _take_tag(unused[match[0]], opened)
             found += [translation[position : match.start()], markup]
             position = match.end()
     found.append(translation[position:])
-    if lost := [markup.text for rest in left.values() for markup in rest]:
+    if lost := [markup.text for rest in unused.values() for markup in rest]:
         raise DoesNotFitError(f"{', '.join(lost)} got lost")
-    if _groups_with_words(parts) != _groups_with_words(found):
-        raise DoesNotFitError("a pair of tags no longer stands around its words")
+    if _groups_with_words(source) != _groups_with_words(found):
+        raise DoesNotFitError("a pair of tags no longer encloses its words")
     return [part for part in found if part != ""]
 
 
-def _take(candidates: list[Markup], opened: list[Markup]) -> Markup:
-    """Take the tag that is meant out of those that look like this one, and keep account of what is open."""
+def _take_tag(candidates: list[Markup], opened: list[Markup]) -> Markup:
+    """Remove from `candidates`, tags that are written alike, the one that fits here, and update the open tags."""
     if not candidates:
         raise DoesNotFitError("a tag is repeated")
-    if candidates[0].kind == "closes":
-        open_groups = [markup.group for markup in opened if markup.must_nest == candidates[0].must_nest]
-        fitting = open_groups[-1:] if candidates[0].must_nest else open_groups
-        markup = next((candidate for candidate in candidates if candidate.group in fitting), None)
-        if markup is None:
-            raise DoesNotFitError(f"{candidates[0].text} closes what is not open")
+    markup = candidates[0]
+    if markup.kind == "opens":
+        opened.append(markup)
+    elif markup.kind == "closes":
+        groups = [other.group for other in opened if other.must_nest == markup.must_nest]
+        closable = groups[-1:] if markup.must_nest else groups
+        fitting = next((candidate for candidate in candidates if candidate.group in closable), None)
+        if fitting is None:
+            raise DoesNotFitError(f"{markup.text} closes a tag that is not open")
+        markup = fitting
         opened[:] = [other for other in opened if other.group != markup.group]
-    else:
-        markup = candidates[0]
-        if markup.kind == "opens":
-            opened.append(markup)
     candidates.remove(markup)
     return markup
 
 
 def _groups_with_words(parts: Sequence[Part]) -> dict[str, bool]:
+    """Return for every pair of tags whether it encloses words."""
     groups: dict[str, bool] = {}
     opened: set[str] = set()
     for part in parts:
@@ -130,7 +131,7 @@ def _groups_with_words(parts: Sequence[Part]) -> dict[str, bool]:
     return groups
 
 
-def _stands_alone(part: Part) -> bool:
+def _is_space_or_alone(part: Part) -> bool:
     return not part.strip() if isinstance(part, str) else part.kind == "alone"
 
 

@@ -1,29 +1,30 @@
-"""HTML pages: the words between the tags, block by block; tags inside a sentence come back around the right words.
+"""HTML pages: translate the text between block elements, and put inline tags back around the right words.
 
-Scripts, styles, code, comments and every attribute stay as they are, and so does what is marked translate="no". White
-space inside a paragraph means one space, as it does to a browser; around it, it is kept.
+Scripts, styles, code, comments, attributes and elements with translate="no" stay as they are. White space inside a
+paragraph becomes single spaces, which a browser shows the same; white space around it is kept.
 """
 
 import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import accumulate
 from pathlib import Path
 
+from transduce.documents.document import Document, Gap, Splice
 from transduce.documents.marked_text import MarkedText, Markup, Part
-from transduce.documents.source import Gap, Source, Splice
 
 UNCLOSED = "its tags are not closed within it"
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _INLINE = frozenset(
     {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "label", "mark"}
-    | {"q", "ruby", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u"}
+    | {"q", "ruby", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "img", "wbr", "input"}
 )
-_ALONE = frozenset({"img", "wbr", "input"})
+# Inline elements that go through as one tag, with their content.
 _OPAQUE = frozenset(["code", "kbd", "samp", "var", "svg", "math", "button", "select", "object", "iframe"])
+# Blocks whose content is left alone.
 _UNTOUCHED = frozenset(["script", "style", "pre", "textarea", "template", "noscript"])
 _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
@@ -33,24 +34,25 @@ _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
 @dataclass
-class _Event:
-    """A tag, or a stretch of text, and where it begins in the page."""
+class _PageEvent:
+    """A tag, a comment or a run of text, and its offsets in the page."""
 
     start: int
     kind: str
     name: str = ""
     is_kept: bool = False
-    end: int = field(default=-1)
+    """Whether the tag says translate="no"."""
+    end: int = -1
 
 
-class _Reader(HTMLParser):
-    """The events of a page in order."""
+class _PageParser(HTMLParser):
+    """Collects the events of a page in order."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=False)
-        self.events: list[_Event] = []
+        self.events: list[_PageEvent] = []
         self._line_starts = [0, *accumulate(len(line) + 1 for line in page.split("\n"))]
-        end = _end_of_sense(page)
+        end = _start_of_unended_comments(page)
         self.feed(page[:end])
         self.close()
         ends = [event.start for event in self.events[1:]] + [end]
@@ -59,7 +61,7 @@ class _Reader(HTMLParser):
 
     def _add(self, kind: str, name: str = "", *, is_kept: bool = False) -> None:
         line, column = self.getpos()
-        self.events.append(_Event(self._line_starts[line - 1] + column, kind, name, is_kept))
+        self.events.append(_PageEvent(self._line_starts[line - 1] + column, kind, name, is_kept))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._add("opens", tag, is_kept=("translate", "no") in attrs)
@@ -70,6 +72,9 @@ class _Reader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._add("closes", tag)
 
+    def handle_comment(self, data: str) -> None:
+        self._add("comment")
+
     def handle_data(self, data: str) -> None:
         self._add("text")
 
@@ -78,9 +83,6 @@ class _Reader(HTMLParser):
 
     def handle_charref(self, name: str) -> None:
         self._add("text")
-
-    def handle_comment(self, data: str) -> None:
-        self._add("comment")
 
     def handle_decl(self, decl: str) -> None:
         self._add("other")
@@ -91,9 +93,19 @@ class _Reader(HTMLParser):
     def unknown_decl(self, data: str) -> None:
         self._add("other")
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        # Python's parser asserts that it knows the section's name; to a browser "<![other[" begins a comment.
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:
+            return self.parse_bogus_comment(i)
 
-def _end_of_sense(page: str) -> int:
-    """Return where comments begin that never end; the parser would look for the end of each through all the rest."""
+
+def _start_of_unended_comments(page: str) -> int:
+    """Return where the first of many comments that never end begins; the length of the page if there are few.
+
+    For each such comment, the parser would search the whole rest of the page.
+    """
     last = page.rfind("-->") + 1
     return page.index("<!--", last) if page.count("<!--", last) > _MOST_UNENDED else len(page)
 
@@ -104,19 +116,19 @@ def html_encoding(content: bytes, *, path: Path) -> str:
     return found[1].decode("ascii", "replace") if found else "utf-8"
 
 
-def html_gaps(source: Source) -> Iterator[Gap]:
-    """Yield every stretch of text between blocks."""
-    page = source.content.decode("utf-8")
+def html_gaps(document: Document) -> Iterator[Gap]:
+    """Yield every segment that has letters."""
+    page = document.content.decode("utf-8")
     offsets = None if page.isascii() else [0, *accumulate(len(char.encode("utf-8")) for char in page)]
     line_ends = [match.start() for match in re.finditer("\n", page)]
     for start, end, parts in _segments(page):
-        where = f"{source.path}:{bisect_right(line_ends, start) + 1}"
+        location = f"{document.path}:{bisect_right(line_ends, start) + 1}"
         if not any(isinstance(part, str) and any(map(str.isalpha, part)) for part in parts):
             continue
-        if not _is_balanced(parts):
-            yield Gap(where, left=UNCLOSED)
+        if not _pair_tags(parts):
+            yield Gap(location, skip_reason=UNCLOSED)
             continue
-        marked = MarkedText.of(_spaced(parts))
+        marked = MarkedText.of(_with_single_spaces(parts))
         first, last = (start, end) if offsets is None else (offsets[start], offsets[end])
 
         def fill(
@@ -126,41 +138,36 @@ def html_gaps(source: Source) -> Iterator[Gap]:
             text = "".join(html.escape(part, quote=False) if isinstance(part, str) else part.raw for part in written)
             return [Splice(*place, text)]
 
-        yield Gap(where, (marked.text,), fill)
+        yield Gap(location, (marked.text,), fill)
 
 
 def _segments(page: str) -> Iterator[tuple[int, int, list[Part]]]:
-    """Yield the runs of text and inline tags, with where each begins and ends."""
+    """Yield the start, the end and the parts of every run of text and inline tags between blocks."""
     parts: list[Part] = []
-    start = 0
-    number = 0
-    events = _Reader(page).events
-    closings = _closings(events)
-    index = 0
+    start = number = index = 0
+    events = _PageParser(page).events
+    closings = _closing_events(events)
     while index < len(events):
         event = events[index]
         last = index
         if event.kind == "opens" and (event.is_kept or event.name in _OPAQUE | _UNTOUCHED) and event.name not in _VOID:
             last = closings.get(index, index)
-        stop = events[last].end
-        is_inline = event.kind in ("text", "comment") or (
-            event.name in _INLINE | _ALONE | _OPAQUE and event.name not in _UNTOUCHED
-        )
-        if not is_inline:
-            if parts:
-                yield start, event.start, parts
-            parts = []
-        else:
+        if event.kind in ("text", "comment") or event.name in _INLINE | _OPAQUE:
             if not parts:
                 start = event.start
             number += 1
-            parts.append(_part(event, page[event.start : stop], number, is_whole=last > index))
+            parts.append(_part(event, page[event.start : events[last].end], number, is_whole=last > index))
+        else:
+            if parts:
+                yield start, event.start, parts
+            parts = []
         index = last + 1
     if parts:
         yield start, events[-1].end, parts
 
 
-def _part(event: _Event, raw: str, number: int, *, is_whole: bool) -> Part:
+def _part(event: _PageEvent, raw: str, number: int, *, is_whole: bool) -> Part:
+    """Return an event as a part of a segment; `is_whole` if `raw` is an element with its content."""
     if event.kind == "text":
         return html.unescape(raw)
     name = event.name or "comment"
@@ -171,33 +178,33 @@ def _part(event: _Event, raw: str, number: int, *, is_whole: bool) -> Part:
     return Markup(f"</{name}>", raw, "closes")
 
 
-def _closings(events: Sequence[_Event]) -> dict[int, int]:
-    """Return where each element that opens closes; those that never do are not there."""
+def _closing_events(events: Sequence[_PageEvent]) -> dict[int, int]:
+    """Return the index of the closing event for the index of each opening one; unclosed elements are left out."""
     opened: dict[str, list[int]] = {}
     closings: dict[int, int] = {}
-    for place, event in enumerate(events):
+    for index, event in enumerate(events):
         if event.kind == "opens":
-            opened.setdefault(event.name, []).append(place)
+            opened.setdefault(event.name, []).append(index)
         elif event.kind == "closes" and opened.get(event.name):
-            closings[opened[event.name].pop()] = place
+            closings[opened[event.name].pop()] = index
     return closings
 
 
-def _is_balanced(parts: list[Part]) -> bool:
-    """Give every closing tag the group of its opening one; return whether all have a partner."""
+def _pair_tags(parts: list[Part]) -> bool:
+    """Give every closing tag the group of its opening tag, in place; return whether all tags have a partner."""
     opened: list[Markup] = []
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if isinstance(part, Markup) and part.kind == "opens":
             opened.append(part)
         elif isinstance(part, Markup) and part.kind == "closes":
             if not opened or f"</{opened[-1].text[1:].split()[0]}>" != part.text:
                 return False
-            parts[place] = Markup(part.text, part.raw, "closes", opened.pop().group)
+            parts[index] = Markup(part.text, part.raw, "closes", opened.pop().group)
     return not opened
 
 
-def _spaced(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with single spaces, what is around them apart; neighbouring texts are joined."""
+def _with_single_spaces(parts: Sequence[Part]) -> list[Part]:
+    """Join neighbouring texts, and reduce white space to single spaces, except at the two ends of the segment."""
     joined: list[Part] = []
     for part in parts:
         if isinstance(part, str) and joined and isinstance(joined[-1], str):
@@ -205,15 +212,13 @@ def _spaced(parts: Sequence[Part]) -> list[Part]:
         else:
             joined.append(part)
     spaced: list[Part] = []
-    for place, part in enumerate(joined):
+    for index, part in enumerate(joined):
         if isinstance(part, Markup):
             spaced.append(part)
             continue
         inner = part.strip(" \t\r\n\f")
         lead, _, rest = part.partition(inner) if inner else (part, "", "")
-        before = lead if place == 0 else _SPACE.sub(" ", lead)
-        after = rest if place == len(joined) - 1 else _SPACE.sub(" ", rest)
-        spaced += [before] * bool(before)
-        spaced += [_SPACE.sub(" ", inner)] * bool(inner)
-        spaced += [after] * bool(after)
+        before = lead if index == 0 else _SPACE.sub(" ", lead)
+        after = rest if index == len(joined) - 1 else _SPACE.sub(" ", rest)
+        spaced += [text for text in (before, _SPACE.sub(" ", inner), after) if text]
     return spaced

@@ -1,24 +1,23 @@
-"""TSV and JSON Lines with an empty or missing target: the rest stays byte for byte. Neither has a place for a mark."""
+"""TSV and JSON Lines: fill in empty or missing targets. Neither format can mark a translation for review."""
 
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from transduce.data.formats.columns import choose_columns, find_name
-from transduce.documents.source import EXISTING, Gap, Source, Splice
+from transduce.data.formats.json_lines import NESTED_KEY
+from transduce.documents.document import TRANSLATED, Document, Gap, Splice
 from transduce.errors import DataError
 
-_INNER = "translation"
 
-
-def tsv_gaps(source: Source) -> Iterator[Gap]:
-    """Yield the rows whose target is empty or missing."""
+def tsv_gaps(document: Document) -> Iterator[Gap]:
+    """Yield a gap for every row that has a source."""
     columns = None
-    for number, (start, line) in enumerate(_lines(source.content), start=1):
+    for number, (start, line) in enumerate(_lines(document.content), start=1):
         cells = line.split(b"\t")
-        where = f"{source.path}:{number}"
+        location = f"{document.path}:{number}"
         if columns is None:
-            columns = choose_columns([cell.decode() for cell in cells], source.selection, where=where)
+            columns = choose_columns([cell.decode() for cell in cells], document.selection, location=location)
             if columns.has_header:
                 continue
         if columns.source >= len(cells) or not cells[columns.source].strip():
@@ -26,8 +25,8 @@ def tsv_gaps(source: Source) -> Iterator[Gap]:
         if columns.target < len(cells):
             cell_start = start + sum(len(cell) + 1 for cell in cells[: columns.target])
             place, lead = (cell_start, cell_start + len(cells[columns.target])), ""
-            if cells[columns.target].strip() and not source.overwrites:
-                yield Gap(where, left=EXISTING)
+            if cells[columns.target].strip() and not document.overwrites:
+                yield Gap(location, skip_reason=TRANSLATED)
                 continue
         else:
             end = start + len(line)
@@ -36,32 +35,32 @@ def tsv_gaps(source: Source) -> Iterator[Gap]:
         def fill(translations: Sequence[str], place: tuple[int, int] = place, lead: str = lead) -> list[Splice]:
             return [Splice(*place, lead + " ".join(translations[0].replace("\t", " ").splitlines()))]
 
-        yield Gap(where, (cells[columns.source].decode(),), fill)
+        yield Gap(location, (cells[columns.source].decode(),), fill)
 
 
-def json_lines_gaps(source: Source) -> Iterator[Gap]:
-    """Yield the objects whose target is empty, null or missing."""
+def json_lines_gaps(document: Document) -> Iterator[Gap]:
+    """Yield a gap for every object that has a source."""
     keys: tuple[str, str] | None = None
-    for number, (start, line) in enumerate(_lines(source.content), start=1):
+    for number, (start, line) in enumerate(_lines(document.content), start=1):
         text = line.decode()
         if not text.strip():
             continue
-        where = f"{source.path}:{number}"
-        members, closed = _members(text, where=where)
-        keys = keys or _keys(list(members), source, where=where)
-        wanted = members[keys[0]][0] if keys[0] in members else None
-        if not isinstance(wanted, str) or not wanted.strip():
+        location = f"{document.path}:{number}"
+        members, closing_brace = _members(text, location=location)
+        keys = keys or _keys(list(members), document, location=location)
+        source = members[keys[0]][0] if keys[0] in members else None
+        if not isinstance(source, str) or not source.strip():
             continue
-        found = members.get(keys[1])
-        if found is not None and found[0] not in (None, "") and not source.overwrites:
-            yield Gap(where, left=EXISTING)
+        target = members.get(keys[1])
+        if target is not None and target[0] not in (None, "") and not document.overwrites:
+            yield Gap(location, skip_reason=TRANSLATED)
             continue
         ascii_only = text.isascii() and "\\u" in text
-        if found is not None:
-            place, lead = found[1:], ""
+        if target is not None:
+            place, lead = target[1:], ""
         else:
-            before = len(text[:closed].rstrip())
-            place, lead = (before, before), f"{', ' if members else ''}{json.dumps(keys[1])}: "
+            end = len(text[:closing_brace].rstrip())
+            place, lead = (end, end), f"{', ' if members else ''}{json.dumps(keys[1])}: "
         first, last = (start + len(text[:offset].encode()) for offset in place)
 
         def fill(
@@ -72,67 +71,65 @@ def json_lines_gaps(source: Source) -> Iterator[Gap]:
         ) -> list[Splice]:
             return [Splice(*place, lead + json.dumps(translations[0], ensure_ascii=ascii_only))]
 
-        yield Gap(where, (wanted,), fill)
+        yield Gap(location, (source,), fill)
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield where each line begins, and the line without its end."""
+    """Yield every line without its end, and its offset."""
     start = 0
     for line in content.split(b"\n"):
         yield start, line.removesuffix(b"\r")
         start += len(line) + 1
 
 
-def _members(text: str, *, where: str) -> tuple[dict[str, tuple[Any, int, int]], int]:
-    """Return the members of the object on a line, each value with its place, and where the object ends."""
+def _members(text: str, *, location: str) -> tuple[dict[str, tuple[Any, int, int]], int]:
+    """Return `_scan_object` of the object on a line, or of the object inside it that holds the translation."""
     try:
-        whole = json.loads(text)
-        opened = text.index("{")
-        members, closed = _scan(text, opened)
+        is_object = isinstance(json.loads(text), dict)
+        members, closing_brace = _scan_object(text, text.index("{"))
     except (ValueError, RecursionError) as fault:
-        raise DataError(f"{where}: this line is no JSON object ({fault}). Mend the line.") from None
-    if not isinstance(whole, dict):
-        raise DataError(f"{where}: this line is no JSON object. Mend the line.")
-    inner = members.get(_INNER)
-    if inner is not None and isinstance(inner[0], dict):
-        opened = inner[1]
-        members, closed = _scan(text, opened)
-    return members, closed
+        raise DataError(f"{location}: this line is not a JSON object ({fault}). Fix the line.") from None
+    if not is_object:
+        raise DataError(f"{location}: this line is not a JSON object. Fix the line.")
+    nested = members.get(NESTED_KEY)
+    if nested is not None and isinstance(nested[0], dict):
+        return _scan_object(text, nested[1])
+    return members, closing_brace
 
 
-def _scan(text: str, opened: int) -> tuple[dict[str, tuple[Any, int, int]], int]:
-    """Return an object's members with their places, and where its closing brace is. The text is known to be JSON."""
+def _scan_object(text: str, opening_brace: int) -> tuple[dict[str, tuple[Any, int, int]], int]:
+    """Return the members of an object in valid JSON as (value, start, end) by key, and where its closing brace is."""
     decoder = json.JSONDecoder()
     members: dict[str, tuple[Any, int, int]] = {}
-    position = _skip(text, opened + 1)
+    position = _skip_space(text, opening_brace + 1)
     while text[position] != "}":
         key, position = decoder.raw_decode(text, position)
-        position = _skip(text, _skip(text, position) + 1)
+        position = _skip_space(text, _skip_space(text, position) + 1)
         value, end = decoder.raw_decode(text, position)
         members[key] = value, position, end
-        position = _skip(text, end)
+        position = _skip_space(text, end)
         if text[position] == ",":
-            position = _skip(text, position + 1)
+            position = _skip_space(text, position + 1)
     return members, position
 
 
-def _skip(text: str, position: int) -> int:
+def _skip_space(text: str, position: int) -> int:
     while text[position] in " \t\n\r":
         position += 1
     return position
 
 
-def _keys(names: list[str], source: Source, *, where: str) -> tuple[str, str]:
-    """Return the keys of source and target; a target that no object has yet is called after the source's way."""
-    selection = source.selection
+def _keys(names: list[str], document: Document, *, location: str) -> tuple[str, str]:
+    """Return the keys of source and target; a target's key that is missing is named in the manner of the source's."""
+    selection = document.selection
     by_language = find_name(names, [selection.source_language])
     if "source" in names and "target" not in names and selection.source_column is None:
         return "source", "target"
     if by_language is not None and find_name(names, ["target", selection.target_language]) is None:
         if selection.target_language is None:
-            raise DataError(f"{where}: it is not known which language to fill in. Name it with --to.")
+            raise DataError(f"{location}: the target language is not known. Name it with --to.")
         return names[by_language], selection.target_language
-    columns = choose_columns(names, selection, where=where)
+    columns = choose_columns(names, selection, location=location)
     if max(columns.source, columns.target) >= len(names):
-        raise DataError(f"{where}: this object has neither source nor target by name. Name its keys so.")
+        raise DataError(f"{location}: this object has no keys named source and target. Rename its keys to these.")
     return names[columns.source], names[columns.target]

@@ -5,25 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from transduce.data.formats.pair import Selection
+from transduce.documents.document import Document
 from transduce.documents.filling import FORMATS, document_of, fill_at_once
-from transduce.documents.source import Source
 from transduce.translator import Alternative, Translation, Translator
 
 
 def find_gaps(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the untranslated texts of each document."""
     return [
-        {"texts": [text for gap in FORMATS[item["kind"]].gaps(_source(translator, item)) for text in gap.texts]}
+        {"texts": [text for gap in FORMATS[item["kind"]].gaps(_document(translator, item)) for text in gap.texts]}
         for item in items
     ]
 
 
 def fill(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each document with the translations of its texts inserted."""
-    return [_fill(_source(translator, item), item) for item in items]
+    return [_fill(_document(translator, item), item) for item in items]
 
 
-def _source(translator: Translator, item: dict[str, Any]) -> Source:
+def _document(translator: Translator, item: dict[str, Any]) -> Document:
     languages = translator.languages
     return document_of(
         base64.b64decode(item["content"]),
@@ -33,9 +33,11 @@ def _source(translator: Translator, item: dict[str, Any]) -> Source:
     )
 
 
-def _fill(source: Source, item: dict[str, Any]) -> dict[str, Any]:
+def _fill(document: Document, item: dict[str, Any]) -> dict[str, Any]:
     translations = [_translation(own) for own in item["translations"]]
-    content, report = fill_at_once(source, item["kind"], lambda texts, first: translations[first : first + len(texts)])
+    content, report = fill_at_once(
+        document, item["kind"], lambda texts, first: translations[first : first + len(texts)]
+    )
     return {
         "content": base64.b64encode(content).decode("ascii"),
         "filled": report.filled,

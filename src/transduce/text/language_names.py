@@ -1,4 +1,4 @@
-"""What languages are called in English, for lists that people read."""
+"""English names of languages, for lists that people read."""
 
 _NAMES = dict(
     pair.split(":")
@@ -15,5 +15,5 @@ _NAMES = dict(
 
 
 def language_name(code: str) -> str:
-    """Return a language's English name, or its code where we know no name."""
+    """Return the English name of a language tag such as `de` or `de-AT`, or the tag itself if its name is unknown."""
     return _NAMES.get(code.partition("-")[0], code)

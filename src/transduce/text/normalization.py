@@ -1,15 +1,15 @@
-"""One written form for one text: what every sentence passes through before it is cut into pieces.
+"""Normalisation of text, before the tokenizer cuts it into pieces.
 
-The form is Unicode's NFC, with every space and control character (newlines too) written as one plain space, no two
-spaces in a row and none at either end. Besides:
+The result is in Unicode's NFC. Every space and control character (newlines too) becomes a plain space, with no two
+spaces in a row and none at either end. In addition:
 
-- U+2581, with which sentencepiece marks the beginning of a word, becomes the underscore it resembles;
-- invisible hints for line breaks (soft hyphen, word joiner, byte order mark) are left out;
+- U+2581, which sentencepiece uses to mark the beginning of a word, becomes the underscore that it resembles;
+- invisible hints for line breaks (soft hyphen, word joiner, byte order mark) are removed;
 - a lone surrogate, which no encoding can write, becomes U+FFFD;
-- of more than 30 combining marks in a row only the first 30 stay. No language needs more (Unicode's stream-safe format
-  draws the same line), and sorting a megabyte of them takes quadratic time.
+- of more than 30 combining marks in a row, only the first 30 are kept. No language needs more (Unicode's stream-safe
+  format has the same limit), and sorting a megabyte of them takes quadratic time.
 
-`normalize` is idempotent. `normalize_with_starts` also says where in the original text each character came from.
+`normalize` is idempotent. `normalize_with_starts` also returns where in the original text each character came from.
 """
 
 import re
@@ -19,21 +19,19 @@ from itertools import chain
 WORD_MARK = "\u2581"
 LONGEST_RUN_OF_MARKS = 30
 
-# Written out, not asked of unicodedata: a vocabulary must mean the same under every version of Unicode.
+# Listed here, not taken from unicodedata: a vocabulary must mean the same under every version of Unicode.
 _SPACES = "\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_LEFT_OUT = "\xad\u2060\ufeff"
+_REMOVED = "\xad\u2060\ufeff"
 _SURROGATES = "\ud800-\udfff"
-_CHANGED = re.compile(f"[{_SPACES}]|[{_LEFT_OUT}]|[{_SURROGATES}]|{WORD_MARK}")
-_NEVER_IN_A_WORD = re.compile(f"[{_SPACES}{_LEFT_OUT}{_SURROGATES}{WORD_MARK}]")
+_CHANGED = re.compile(f"[{_SPACES}{_REMOVED}{_SURROGATES}{WORD_MARK}]")
 _IS_SPACE = re.compile(f"[{_SPACES}]")
-_IS_LEFT_OUT = re.compile(f"[{_LEFT_OUT}]")
-# Every combining mark lies from U+0300 on: cheap to look for, and rarely found where spaces part the words.
+# A cheap test: all combining marks are at U+0300 or above, and spaces keep most runs of such characters short.
 _MAY_HAVE_EXCESS_MARKS = re.compile(f"[\u0300-\U0010ffff]{{{LONGEST_RUN_OF_MARKS + 1}}}")
 
 
 def normalize(text: str) -> str:
-    """Return the one written form of `text`."""
-    # Almost every sentence is printable and in NFC already, and C code can tell.
+    """Return the normalised form of `text`."""
+    # These tests run in C and spare most sentences, which are printable and in NFC, the slow path.
     if not text.isprintable() or WORD_MARK in text:
         text = _CHANGED.sub(lambda match: _replacement(match[0]), text)
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
@@ -44,10 +42,10 @@ def normalize(text: str) -> str:
 
 
 def normalize_with_starts(text: str) -> tuple[str, list[int]]:
-    """Return `normalize(text)` and, for each of its characters, where in `text` its share begins.
+    """Return `normalize(text)` and, for each of its characters, where in `text` the span that it came from starts.
 
-    A share ends where the next different one begins, or at the end of `text`, so together the shares cover everything
-    from the first start on. Characters that arose together, such as the parts of a decomposed letter, have one share.
+    A span ends where the next one starts, or at the end of `text`, so together they cover everything after the first
+    start. Characters that came from the same span, such as the parts of a decomposed letter, have the same start.
     """
     if normalize(text) == text:
         return text, list(range(len(text)))
@@ -64,8 +62,8 @@ def normalize_with_starts(text: str) -> tuple[str, list[int]]:
 
 
 def can_stand_in_a_word(text: str) -> bool:
-    """Tell whether normalised text may hold `text` within one word."""
-    return _NEVER_IN_A_WORD.search(text) is None
+    """Return whether `text` can be part of a word in normalised text."""
+    return _CHANGED.search(text) is None
 
 
 def _replacement(character: str) -> str:
@@ -73,7 +71,7 @@ def _replacement(character: str) -> str:
         return "_"
     if _IS_SPACE.match(character):
         return " "
-    if _IS_LEFT_OUT.match(character):
+    if character in _REMOVED:
         return ""
     return "\ufffd" if "\ud800" <= character <= "\udfff" else character
 
@@ -95,13 +93,13 @@ def _limit_marks(characters: list[str], starts: list[int]) -> tuple[list[str], l
 
 
 def _joins_the_one_before(character: str) -> bool:
-    """Tell whether canonical composition may touch `character` together with what stands before it."""
-    # Combining marks, vowel signs, and the vowels and final consonants of Korean letters.
+    """Return whether canonical composition can combine `character` with the character before it."""
+    # True for combining marks, vowel signs, and the vowels and final consonants of Korean syllables.
     return unicodedata.category(character)[0] == "M" or "\u1160" <= character <= "\u11ff"
 
 
 def _compose(characters: list[str], starts: list[int]) -> tuple[list[str], list[int]]:
-    """Compose canonically, one cluster at a time so that each result still knows its origin."""
+    """Compose canonically, one cluster at a time, so that the starts stay known."""
     borders = [index for index, character in enumerate(characters) if not _joins_the_one_before(character)]
     composed: list[str] = []
     composed_starts: list[int] = []

@@ -1,16 +1,17 @@
-"""What must come through translation unchanged: format specifiers, variables, URLs, e-mail addresses, inline tags.
+"""Placeholders, which a translation must copy unchanged: format specifiers, variables, URLs, e-mail addresses, tags.
 
-Before a text is cut into pieces each of them is replaced by a reserved symbol, and after translation put back:
+`protect` replaces each placeholder with a reserved symbol before tokenization. `restore` puts it back afterwards.
 
     Hello {name}, see <b>https://example.org/a</b>   ->   Hello ⟨0⟩, see ⟨1⟩⟨2⟩⟨3⟩
 
-The symbols are numbered in order of appearance; the same original has the same symbol wherever it stands. In a pair for
-training (`protect_pair`) only what stands on both sides is replaced: what has no partner stays text, so that a symbol
-in the source always means "copy me" and the model never learns to drop one or to invent one.
+The symbols are numbered in order of appearance, and equal placeholders of a text get the same symbol. In a training
+pair (`protect_pair`) only placeholders on both sides are replaced and the others stay text, so that a symbol in the
+source always means "copy me" and the model never learns to drop or to invent one.
 
-There are 16 symbols, sixteen of Unicode's noncharacters, which no text should hold. In one that does hold some, these
-alone are replaced, by symbols like any other original, so `restore` undoes `protect` for every text. What is beyond the
-sixteenth in one text stays text. Every pattern is bounded or possessive: matching takes time linear in the text.
+There are 16 symbols, taken from Unicode's noncharacters, which no text should contain. If a text has more than 16
+different placeholders, the others stay text. If a text does contain our symbols, only these are replaced, as if they
+were placeholders, so that `restore` undoes `protect` for every text. Every pattern is bounded or possessive, so that
+matching takes linear time.
 
 A vocabulary without symbols leaves placeholders in the text; `missing` then lists those that a translation changed.
 """
@@ -24,13 +25,13 @@ from itertools import accumulate
 RESERVED: tuple[str, ...] = tuple(map(chr, range(0xFDD0, 0xFDE0)))
 
 SYMBOL = re.compile(f"[{RESERVED[0]}-{RESERVED[-1]}]")
-# One pass of a cheap pattern spares ordinary sentences the dear one.
+# A cheap pattern that every placeholder matches: most sentences do not, and skip the expensive one.
 _HINT = re.compile(f"[%{{$<@{RESERVED[0]}-{RESERVED[-1]}]|://|www\\.")
-# What a URL cannot hold, and what is part of it only if more of it follows.
+# Characters that end a URL, and punctuation that belongs to a URL only if more of it follows.
 _OUTSIDE = r"""\s<>"{}„“”‘’«»‹›。，、；：！？（）「」『』【】"""
 _POINTS = r"""().,;:!?'\[\]…"""
 _PLACEHOLDER = re.compile(
-    rf"(?: (?<!\w) (?:https?|ftp):// | (?<![\w.]) www\. )"  # a URL, less the punctuation after it
+    rf"(?: (?<!\w) (?:https?|ftp):// | (?<![\w.]) www\. )"  # a URL without the punctuation after it
     rf"(?: [^{_OUTSIDE}{_POINTS}]++ | \( [^{_OUTSIDE}()]*+ \) | [{_POINTS}]++ (?=[^{_OUTSIDE}{_POINTS}]) )++"
     r"""
     | (?<![\w.+-]) (?:mailto:)? [\w.+-]{1,64}+ @ [\w-]{1,63}+ (?: \. [\w-]{1,63}+ ){1,8}+     # an e-mail address
@@ -50,24 +51,23 @@ _PLACEHOLDER = re.compile(
 
 @dataclass(frozen=True)
 class Protected:
-    """A text whose placeholders are symbols. `originals[n]` is what symbol n stands for."""
+    """A text with symbols in place of its placeholders; symbol n stands for `originals[n]`."""
 
     text: str
     originals: tuple[str, ...]
     unprotected: tuple[str, ...] = ()
-    """Placeholders that stayed text because every symbol was taken, or because the vocabulary has no symbols."""
+    """Placeholders that stayed text because all symbols were taken, or because the vocabulary has no symbols."""
 
     def boundaries(self) -> list[int]:
-        """Return where in the original text each character of `text` begins, and last where the text ends."""
-        if not self.originals:  # a symbol in the text is then a character of its own
+        """Return the offset in the original text of each character of `text`, and of the end of `text`."""
+        if not self.originals:  # a symbol in the text is then an ordinary character
             return list(range(len(self.text) + 1))
-        lengths = (len(original) for original in (_original(char, self.originals) for char in self.text))
-        return [0, *accumulate(lengths)]
+        return [0, *accumulate(len(_original(character, self.originals)) for character in self.text)]
 
 
 @dataclass(frozen=True)
 class ProtectedPair:
-    """A source and its translation with the placeholders that they share as symbols."""
+    """A source and its translation, with symbols in place of the placeholders that they share."""
 
     source: str
     target: str
@@ -75,24 +75,22 @@ class ProtectedPair:
 
 
 def protect(text: str, *, has_symbols: bool = True) -> Protected:
-    """Replace the placeholders of `text` by symbols; if the vocabulary has none, only list them as unprotected."""
+    """Replace the placeholders of `text` with symbols; if the vocabulary has none, list them all as unprotected."""
     if not _HINT.search(text):
         return Protected(text, ())
-    if not has_symbols:
-        return Protected(text, (), tuple(dict.fromkeys(match[0] for match in _PLACEHOLDER.finditer(text))))
-    pattern = _pattern(text)
-    found = list(dict.fromkeys(match[0] for match in pattern.finditer(text)))
-    originals, unprotected = tuple(found[: len(RESERVED)]), tuple(found[len(RESERVED) :])
-    return Protected(_replace(pattern, text, originals), originals, unprotected)
+    pattern = _pattern(text) if has_symbols else _PLACEHOLDER
+    found = tuple(dict.fromkeys(match[0] for match in pattern.finditer(text)))
+    count = len(RESERVED) if has_symbols else 0
+    return Protected(_replace(pattern, text, found[:count]), found[:count], found[count:])
 
 
 def protect_pair(source: str, target: str) -> ProtectedPair:
-    """Replace by symbols what stands in both `source` and `target`; the rest stays text."""
+    """Replace the placeholders that are in both `source` and `target` with symbols; the others stay text."""
     if not _HINT.search(source) and not _HINT.search(target):
         return ProtectedPair(source, target, ())
     pattern = _pattern(source + target)
     in_source, in_target = ({match[0]: None for match in pattern.finditer(text)} for text in (source, target))
-    if pattern is SYMBOL:  # a text's own symbols are replaced even without a partner: they must not pass for ours
+    if pattern is SYMBOL:  # replaced even if only one side has them: they must not be taken for ours
         shared = tuple(in_source | in_target)
     else:
         shared = tuple(original for original in in_source if original in in_target)[: len(RESERVED)]
@@ -100,24 +98,24 @@ def protect_pair(source: str, target: str) -> ProtectedPair:
 
 
 def restore(text: str, originals: Sequence[str]) -> str:
-    """Put the originals back into `text`; a symbol that stands for nothing is dropped."""
-    foreign = RESERVED[len(originals) :]
-    if any(symbol in text for symbol in foreign):
-        text = " ".join(re.sub(f"[{foreign[0]}-{foreign[-1]}]", "", text).split())
+    """Put the originals back into `text`; a symbol without an original is dropped."""
+    unused = RESERVED[len(originals) :]
+    if any(symbol in text for symbol in unused):
+        text = " ".join(re.sub(f"[{unused[0]}-{unused[-1]}]", "", text).split())
     return SYMBOL.sub(lambda match: _original(match[0], originals), text)
 
 
 def missing(protected: Protected, translation: str) -> tuple[str, ...]:
-    """Return the originals that `translation`, not yet restored, has lost: each as often as it is short."""
-    return tuple((_inventory(protected, protected.text) - _inventory(protected, translation)).elements())
+    """Return the originals that `translation`, not yet restored, lacks, each as often as it is missing."""
+    return tuple((_counts(protected, protected.text) - _counts(protected, translation)).elements())
 
 
 def surplus(protected: Protected, translation: str) -> tuple[str, ...]:
-    """Return the originals that `translation`, not yet restored, repeats: each as often as it is too many."""
-    return tuple((_inventory(protected, translation) - _inventory(protected, protected.text)).elements())
+    """Return the originals that `translation`, not yet restored, has too often, each as often as it is in excess."""
+    return tuple((_counts(protected, translation) - _counts(protected, protected.text)).elements())
 
 
-def _inventory(protected: Protected, text: str) -> Counter[str]:
+def _counts(protected: Protected, text: str) -> Counter[str]:
     counts = Counter(_original(symbol, protected.originals) for symbol in SYMBOL.findall(text))
     counts.pop("", None)
     counts.update({original: text.count(original) for original in protected.unprotected})
@@ -125,7 +123,7 @@ def _inventory(protected: Protected, text: str) -> Counter[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return what to look for in `text`: placeholders, or our own symbols if it holds any."""
+    """Return the pattern to replace in `text`: our symbols if it contains any, else placeholders."""
     return SYMBOL if SYMBOL.search(text) else _PLACEHOLDER
 
 

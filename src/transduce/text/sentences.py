@@ -1,8 +1,8 @@
-"""Where sentences begin and end in a paragraph, so that each is translated by itself and the rest stays as it was.
+"""Cutting a text into sentences, since models are trained on single sentences.
 
-Models learn from sentences. A paragraph is cut by sentencex, whose rules know the abbreviations of many languages;
-the white space between sentences, indentation and line ends included, is kept and put back. What is still longer
-than a model has seen is cut again, after punctuation where there is some, else between words, else anywhere.
+sentencex finds the sentences of a line; its rules know the abbreviations of many languages. White space between
+sentences, including indentation and line ends, is kept apart and put back after translation. A sentence longer than the
+model's limit is cut again: after punctuation if possible, else between words, else anywhere.
 """
 
 import re
@@ -13,40 +13,35 @@ from itertools import pairwise
 import sentencex
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# sentencex 1.0.32 panics at one capital letter, white space beyond ASCII and a period, as in "plan B\u00a0...".
+_WIDE_SPACE_BEFORE_PERIOD = re.compile(r"\b(\w\s*)[^\S\x00-\x7f](?=\.)")
 _LINE_END = re.compile(r"\r\n|\n")
 _AFTER_PUNCTUATION = re.compile(r"(?<=[.,;:!?…。，、；：！？)\]»”])\s+|(?<=[。，、；：！？])")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of a text: one to translate, or white space to keep."""
+    """A part of a text: a sentence to translate, or white space to keep."""
 
     text: str
     is_sentence: bool
 
 
 def segments(text: str, *, language: str | None) -> list[Segment]:
-    """Cut `text` into sentences and what stands between them; joined again they are `text`."""
+    """Cut `text` into sentences and the white space between them; joined, the segments are `text`."""
     found: list[Segment] = []
-    for line in _pieces_with_ends(text):
+    for line in _split_after(_LINE_END, text):
         for sentence in _sentences_of_line(line, language=language):
             inner = sentence.strip()
-            if not inner:
-                found.append(Segment(sentence, is_sentence=False))
-                continue
-            start = sentence.index(inner)
-            for part, is_sentence in (
-                (sentence[:start], False),
-                (inner, True),
-                (sentence[start + len(inner) :], False),
-            ):
+            before, _, after = sentence.partition(inner) if inner else (sentence, "", "")
+            for part, is_sentence in ((before, False), (inner, True), (after, False)):
                 if part:
                     found.append(Segment(part, is_sentence=is_sentence))
     return found
 
 
 def shorter_parts(sentence: str, *, length: Callable[[str], int], longest: int) -> list[str]:
-    """Cut a sentence into parts of at most `longest` by `length`, at the best places; joined again they are it."""
+    """Cut a sentence into parts with a `length` of at most `longest`; joined, the parts are the sentence."""
     if length(sentence) <= longest:
         return [sentence]
     for pattern in (_AFTER_PUNCTUATION, re.compile(r"\s+")):
@@ -56,7 +51,7 @@ def shorter_parts(sentence: str, *, length: Callable[[str], int], longest: int) 
             return [shorter for part in packed for shorter in shorter_parts(part, length=length, longest=longest)]
     if len(sentence) == 1:
         return [sentence]
-    # One word without an end: halves of halves, so that the work stays linear but for a logarithm.
+    # A single long word: halving it again and again takes n log n steps.
     middle = len(sentence) // 2
     return [
         shorter
@@ -66,7 +61,7 @@ def shorter_parts(sentence: str, *, length: Callable[[str], int], longest: int) 
 
 
 def _packed(parts: list[str], *, length: Callable[[str], int], longest: int) -> list[str]:
-    """Join neighbours again as long as they stay short enough; lengths are taken to add up, one more for each join."""
+    """Join neighbouring parts while they fit; a join is taken to have the sum of both lengths plus one."""
     packed: list[str] = []
     taken = longest + 1
     for part in parts:
@@ -85,13 +80,9 @@ def _split_after(pattern: re.Pattern[str], text: str) -> list[str]:
     return [text[start:end] for start, end in pairwise(cuts)]
 
 
-def _pieces_with_ends(text: str) -> list[str]:
-    return [part for part in _split_after(_LINE_END, text) if part]
-
-
 def _sentences_of_line(line: str, *, language: str | None) -> list[str]:
-    # sentencex takes valid Unicode alone; a stand-in of the same length gives the same boundaries.
-    valid = _SURROGATE.sub("\ufffd", line)
+    # sentencex takes only valid Unicode. Replacements of the same length keep the boundaries in place.
+    valid = _WIDE_SPACE_BEFORE_PERIOD.sub(r"\1 ", _SURROGATE.sub("\ufffd", line))
     sentences = list(sentencex.segment((language or "en").partition("-")[0], valid))
     if "".join(sentences) != valid:
         return [line]

@@ -84,7 +84,7 @@ class TestCsv:
         assert list(Corpus(str(path)).pairs()) == [Pair("a,b", "c,d", 2)]
 
     def test_an_unclosed_quote_names_the_line_where_it_opens(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"x\.csv:3: the record that starts here is no CSV"):
+        with pytest.raises(DataError, match=r"x\.csv:3: the record that starts here is not valid CSV"):
             read(tmp_path / "x.csv", 'a,b\n"c\nd",e\n'.replace('"c\nd",e', 'c,d\n"e,f\ng,h'))
 
     def test_a_line_number_counts_lines_and_not_records(self, tmp_path: Path) -> None:
@@ -121,11 +121,11 @@ class TestJsonLines:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            ('{"source": "a"', r"x\.jsonl:2: this line is no JSON"),
-            ("[" * 100_000, r"x\.jsonl:2: this line is no JSON"),
-            ('["a", "b"]', r"x\.jsonl:2: this line is no JSON object"),
+            ('{"source": "a"', r"x\.jsonl:2: this line is not JSON"),
+            ("[" * 100_000, r"x\.jsonl:2: this line is not JSON"),
+            ('["a", "b"]', r"x\.jsonl:2: this line is not a JSON object"),
             ('{"source": "a"}', r"x\.jsonl:2: this object has no key 'target'; it has 'source'"),
-            ('{"source": "a", "target": 5}', r"x\.jsonl:2: 'target' must be a string, and here it is 5"),
+            ('{"source": "a", "target": 5}', r"x\.jsonl:2: 'target' must be a string, but it is 5"),
             ('{"source": "a", "target": "\\ud800"}', r"x\.jsonl:2: 'target' holds half of a surrogate pair"),
         ],
     )
@@ -134,7 +134,7 @@ class TestJsonLines:
             read(tmp_path / "x.jsonl", '{"source": "a", "target": "b"}\n' + line + "\n")
 
     def test_an_object_with_one_key_is_no_pair(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="a pair needs two keys, and this object has 'text'"):
+        with pytest.raises(DataError, match="a pair needs two keys, but this object has 'text'"):
             read(tmp_path / "x.jsonl", '{"text": "a"}\n')
 
 
@@ -155,25 +155,25 @@ class TestColumns:
         ],
     )
     def test_the_pair_is_found(self, row: list[str], selection: Selection, expected: tuple[int, int, bool]) -> None:
-        assert tuple(choose_columns(row, selection, where="x.tsv:1")) == expected
+        assert tuple(choose_columns(row, selection, location="x.tsv:1")) == expected
 
     @pytest.mark.parametrize(
         ("row", "selection", "message"),
         [
-            (["en", "fr"], EN_DE, r"x\.tsv:1: .* no column for the target \(de\); it has 'en', 'fr'"),
-            (["text", "target"], Selection(), "no column for the source; it has"),
+            (["en", "fr"], EN_DE, r"x\.tsv:1: .* but not the target's \(de\); it has 'en', 'fr'"),
+            (["text", "target"], Selection(), "but not the source's; it has"),
             (["a", "b"], Selection(source_column="src"), "there is no column 'src'; the first row has 'a', 'b'"),
-            (["a", "b"], Selection(source_column=2), "both be column 2"),
+            (["a", "b"], Selection(source_column=2), "both source and target would be column 2"),
         ],
     )
     def test_what_cannot_be_settled_is_asked(self, row: list[str], selection: Selection, message: str) -> None:
         with pytest.raises(DataError, match=message):
-            choose_columns(row, selection, where="x.tsv:1")
+            choose_columns(row, selection, location="x.tsv:1")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "corpus", "a.gz"])
 def test_one_file_of_no_known_kind_is_refused_with_the_forms_that_are_known(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match=r"its name does not say what kind.*a\.en,a\.de.*\.tsv, \.csv, \.jsonl"):
+    with pytest.raises(DataError, match=r"its ending is not a known format.*a\.en,a\.de.*\.tsv, \.csv, \.jsonl"):
         Corpus(str(tmp_path / name))
 
 

@@ -131,17 +131,17 @@ class TestEncoding:
         assert read(tmp_path / "x.po", content.encode("latin-1"))[0].target == "%s öffnen"
 
     def test_that_does_not_fit_is_refused_with_the_line(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"x\.po:10: byte 0xf6 is no UTF-8, which the header says"):
+        with pytest.raises(DataError, match=r"x\.po:10: byte 0xf6 is not UTF-8, the encoding in the header"):
             read(tmp_path / "x.po", (HEADER + BODY).replace("\u2028", " ").encode("latin-1"))
 
     @pytest.mark.parametrize("name", ["nonsense", "base64", "utf-7", "unicode_escape", "utf-16"])
     def test_that_is_none_is_refused(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(DataError, match=f"charset={name}, which is no encoding for PO"):
+        with pytest.raises(DataError, match=f"charset={name}, which is not an encoding for PO"):
             read(tmp_path / "x.po", (HEADER + BODY).replace("UTF-8", name))
 
 
 def test_what_is_no_catalogue_is_refused_with_the_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"x\.po:8: here the file is no PO catalogue .*msgfmt --check"):
+    with pytest.raises(DataError, match=r"x\.po:8: the file is not a PO catalogue here .*msgfmt --check"):
         read(tmp_path / "x.po", HEADER + "#: a.c\nnonsense\n")
     with pytest.raises(DataError, match="is empty"):
         read(tmp_path / "x.po", "\n")

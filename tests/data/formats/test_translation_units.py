@@ -142,14 +142,14 @@ BOMB = '<!DOCTYPE tmx [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
         (TMX.replace('<!DOCTYPE tmx SYSTEM "tmx14.dtd">', BOMB), r"x\.tmx:2: the file declares the entity 'a'"),
         (
             TMX.replace("tmx14.dtd", "tmx14.dtd").replace("green", "&secret;"),
-            r"x\.tmx:5: &secret; is defined nowhere in this file, and no other file is fetched",
+            r"x\.tmx:5: &secret; is not defined in this file, and no other file is fetched",
         ),
         (
             TMX.replace('SYSTEM "tmx14.dtd"', '[<!ENTITY s SYSTEM "file:///etc/passwd">]').replace("green", "&s;"),
             r"declares the entity 's'",
         ),
-        (TMX[:300], r"x\.tmx:5: here the file is no well-formed XML \(unclosed token|no element"),
-        (TMX.replace("UTF-8", "nonsense"), "encoding that cannot be read"),
+        (TMX[:300], r"x\.tmx:5: the file is not well-formed XML \(unclosed token|no element"),
+        (TMX.replace("UTF-8", "nonsense"), "encoding that is not supported"),
         ("<tmx><tu>" + "<a>" * 100, "elements are nested more than 64 deep"),
         ("<tmx/>", "holds no language, but no unit from en to de"),
         ("", r"x\.tmx is empty"),

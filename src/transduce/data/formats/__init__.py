@@ -1,8 +1,8 @@
-"""Parallel text in, whatever people have it in: one door, and behind it one file per format.
+"""Formats of parallel text: `Corpus` reads pairs of sentences from all of them, with one module per format.
 
-A corpus is named by a text: `a.en,a.de` for two aligned files (`en.po,de.po` for two catalogues that share their
-keys), else one file whose name says what it is. To add a format, write its reader (`CorpusFile` and `Selection` in, an
-iterator of `Pair` out) and name it in `READERS`.
+A corpus is named by a string: `a.en,a.de` for two aligned files, `en.po,de.po` for two catalogues with the same keys,
+else one file whose ending gives its format. To add a format, write its reader (a function from `CorpusFile` and
+`Selection` to an iterator of `Pair`) and list it in `READERS`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,19 +37,18 @@ class Corpus:
     def __init__(
         self, name: str, selection: Selection | None = None, *, on_read: Callable[[int], None] = lambda count: None
     ) -> None:
-        """`on_read` is told how many bytes more of its files were read."""
+        """`on_read` is called with the number of bytes of every read from the files."""
         self.name = name
         self.selection = selection or Selection()
         self.files = tuple(CorpusFile(path, on_read=on_read) for path in paths_of(name))
         if len(self.files) == 1 and self.files[0].kind not in READERS:
             raise DataError(
-                f"{name!r} is one file, and its name does not say what kind. Two aligned files are written "
-                f"a.en,a.de; one file of pairs ends in {', '.join(READERS)} (and may be packed: "
-                f"{', '.join(COMPRESSIONS)})."
+                f"{name!r} is one file, and its ending is not a known format. Write two aligned files as a.en,a.de; "
+                f"one file of pairs must end in {', '.join(READERS)} and may be compressed ({', '.join(COMPRESSIONS)})."
             )
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield every pair, in order. May be called once."""
+        """Yield every pair, in order. Call it once."""
         if len(self.files) == 2 and all(file.kind == ".po" for file in self.files):
             return read_po_by_key(*self.files)
         if len(self.files) == 2:
@@ -57,12 +56,12 @@ class Corpus:
         return READERS[self.files[0].kind](self.files[0], self.selection)
 
     def fingerprints(self) -> tuple[Fingerprint, ...]:
-        """Return what the files were; call it when all pairs have been read."""
+        """Return the files' fingerprints; call it after reading all pairs."""
         return tuple(file.fingerprint() for file in self.files)
 
 
 def paths_of(name: str) -> tuple[Path, ...]:
-    """Return the one or two files that a corpus' name means; a comma that belongs to a file's own name is allowed."""
+    """Return the one or two files that a corpus' name stands for; a file's own name may contain a comma."""
     if not name.strip():
         raise DataError("The name of a corpus is empty. Write two aligned files as a.en,a.de, or one file of pairs.")
     parts = name.split(",")
@@ -74,5 +73,5 @@ def paths_of(name: str) -> tuple[Path, ...]:
     ]
     whole = [split for split in splits if all(path.exists() for path in split)]
     if not whole and len(splits) > 1:
-        raise DataError(f"{name!r} names more than two files. Write two aligned files as a.en,a.de; give others apart.")
+        raise DataError(f"{name!r} names more than two files. Write two aligned files as a.en,a.de, others separately.")
     return (whole or splits)[0]

@@ -9,7 +9,7 @@ from transduce.errors import DataError
 
 
 def read_aligned(source: CorpusFile, target: CorpusFile) -> Iterator[Pair]:
-    """Yield the pairs of two files; DataError at the end if one has more lines than the other."""
+    """Yield the pairs of two files; raise DataError at the end if one has more lines than the other."""
     counts = [0, 0]
     first_blank = ""
     for number, (source_line, target_line) in enumerate(zip_longest(source.lines(), target.lines()), start=1):

@@ -1,7 +1,7 @@
-r"""One file of a corpus: unpacked, decoded and split into lines as it streams past, its SHA-256 taken on the way.
+r"""One file of a corpus: decompressed, decoded, split into lines and hashed (SHA-256) in one pass.
 
-A line ends at \n or \r\n and nowhere else: U+2028, U+0085, a vertical tab or a lone \r are text, and a reader that
-splits there puts every later line beside the wrong translation.
+A line ends at \n or \r\n and nowhere else. U+2028, U+0085, a vertical tab and a lone \r are text: a reader that splits
+at one of them pairs every later line with the wrong translation.
 """
 
 import bz2
@@ -23,14 +23,14 @@ from transduce.data.formats.zstandard_frames import ZstandardFrames
 from transduce.errors import DataError
 
 COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
-_LONGEST_LINE = 64 << 20
-_PART = 1 << 16
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MOST_LINE_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 16
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a file was when it was read: enough to notice cheaply, and to prove, that it is still the same."""
+    """A file's state when it was read: size and time for a quick comparison, the hash for a certain one."""
 
     path: str
     bytes: int
@@ -39,10 +39,10 @@ class Fingerprint:
 
 
 class CorpusFile:
-    """A file of a corpus, read once from start to end."""
+    """A file of a corpus, to be read once from start to end."""
 
     def __init__(self, path: Path, *, on_read: Callable[[int], None] = lambda count: None) -> None:
-        """`on_read` is told how many bytes more were read: what a progress bar counts, packed or not."""
+        """`on_read` is called with the size of every read, in bytes of the file itself, compressed or not."""
         self.path = path
         self._on_read = on_read
         self._digest = hashlib.sha256()
@@ -50,47 +50,47 @@ class CorpusFile:
 
     @property
     def kind(self) -> str:
-        """Return what the name ends in, in lower case and without the packing's part: `.tsv` of `x.TSV.gz`."""
+        """Return the name's ending in lower case, without that of a compression: `.tsv` for `x.TSV.gz`."""
         suffixes = [suffix.lower() for suffix in self.path.suffixes]
         return next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSIONS), "")
 
     def fingerprint(self) -> Fingerprint:
-        """Return what the file was; call it when the file has been read to its end."""
+        """Return the file's fingerprint; call it after reading the file to its end."""
         status = self.path.stat()
         return Fingerprint(str(self.path.resolve()), status.st_size, status.st_mtime_ns, self._digest.hexdigest())
 
     def require(self) -> None:
-        """Refuse a file that is not there, before anything is done that counts on it."""
+        """Raise DataError if the file does not exist."""
         if not self.path.exists():
-            raise DataError(self._absence())
+            raise DataError(self._missing())
 
-    def _absence(self) -> str:
-        return f"{self.path} does not exist. Check the name and the folder it is looked for in."
+    def _missing(self) -> str:
+        return f"{self.path} does not exist. Check the name and the folder."
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """Yield the file's bytes, unpacked. Whatever is wrong with the file itself becomes a DataError."""
+        """Yield the decompressed file as a stream; any fault of the file becomes a DataError."""
         try:
             with self.path.open("rb", buffering=0) as file:
                 before = self.path.stat()
-                watched = io.BufferedReader(_Watched(file, self._watch), _PART)
-                yield _unpacked(watched, self.path.suffix.lower())
-                while watched.read(_PART):
+                observed = io.BufferedReader(_ObservedFile(file, self._observe), _CHUNK_BYTES)
+                yield _decompressed(observed, self.path.suffix.lower())
+                while observed.read(_CHUNK_BYTES):  # the hash is that of the whole file
                     pass
             after = self.path.stat()
             if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-                raise DataError(f"{self.path} was changed while it was read. Start again when it is complete.")
+                raise DataError(f"{self.path} changed while it was read. Start again when it is complete.")
         except FileNotFoundError as fault:
-            raise DataError(self._absence()) from fault
+            raise DataError(self._missing()) from fault
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as fault:
-            raise DataError(self._damage(fault)) from fault
+            raise DataError(self._explain(fault)) from fault
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines as text, without their ends. UTF-8, or UTF-16 if it says so with a byte order mark."""
+        """Yield the lines without their ends, from UTF-8, or from UTF-16 with a byte order mark."""
         with self.opened() as stream:
-            first = stream.readline(_LONGEST_LINE)
-            self._refuse_foreign_start(first)
-            if first.startswith(_UTF16):
+            first = stream.readline(_MOST_LINE_BYTES)
+            self._refuse_other_encodings(first)
+            if first.startswith(_UTF16_MARKS):
                 lines = self._utf16_lines(first, stream)
             else:
                 lines = self._utf8_lines(first.removeprefix(codecs.BOM_UTF8), stream)
@@ -103,92 +103,92 @@ class CorpusFile:
     def _utf8_lines(self, first: bytes, stream: BinaryIO) -> Iterator[str]:
         line = first
         while line:
-            if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+            if len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
                 raise DataError(self._too_long())
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as fault:
                 raise DataError(
                     f"{self.path}:{self._lines + 1}: byte {fault.start + 1} of this line, 0x{line[fault.start]:02x}, "
-                    "is no UTF-8. Convert the file to UTF-8 (it may be Latin-1 or Windows-1252), or mend the line."
+                    "is not UTF-8. Convert the file to UTF-8 (it may be Latin-1 or Windows-1252), or fix the line."
                 ) from fault
             yield text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
-            line = stream.readline(_LONGEST_LINE)
+            line = stream.readline(_MOST_LINE_BYTES)
 
     def _utf16_lines(self, first: bytes, stream: BinaryIO) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder("utf-16")()
         rest = ""
-        part = first
+        chunk = first
         while True:
             try:
-                rest += decoder.decode(part, final=not part)
+                rest += decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as fault:
                 raise DataError(
-                    f"{self.path}: after line {self._lines:,} there is no valid UTF-16 ({fault.reason}). "
-                    "Mend the file, or convert it to UTF-8."
+                    f"{self.path}: invalid UTF-16 after line {self._lines:,} ({fault.reason}). "
+                    "Fix the file, or convert it to UTF-8."
                 ) from fault
             *whole, rest = rest.split("\n")
             for line in whole:
                 yield line.removesuffix("\r")
-            if len(rest) > _LONGEST_LINE:
+            if len(rest) > _MOST_LINE_BYTES:
                 raise DataError(self._too_long())
-            if not part:
+            if not chunk:
                 break
-            part = stream.read(_PART)
+            chunk = stream.read(_CHUNK_BYTES)
         if rest:
             yield rest
 
-    def _refuse_foreign_start(self, first: bytes) -> None:
+    def _refuse_other_encodings(self, first: bytes) -> None:
         if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
             raise DataError(f"{self.path} is UTF-32. Convert it to UTF-8.")
         if b"\0" in first[:2]:
             raise DataError(f"{self.path} looks like UTF-16 without a byte order mark. Convert it to UTF-8.")
 
-    def _watch(self, part: memoryview) -> None:
-        self._digest.update(part)
-        self._on_read(len(part))
+    def _observe(self, chunk: memoryview) -> None:
+        self._digest.update(chunk)
+        self._on_read(len(chunk))
 
-    def _damage(self, fault: Exception) -> str:
+    def _explain(self, fault: Exception) -> str:
         if isinstance(fault, IsADirectoryError):
             return f"{self.path} is a folder. Name the files in it."
         if isinstance(fault, PermissionError):
-            return f"{self.path} may not be read by this user. Change its permissions."
+            return f"{self.path} cannot be read by this user. Change its permissions."
         after = f" after line {self._lines:,}" if self._lines else ""
         if self.path.suffix.lower() in COMPRESSIONS:
             return (
-                f"{self.path} is damaged or cut off{after} ({fault}). Fetch or pack it again; if it is not packed at "
-                f"all, take {self.path.suffix} off its name."
+                f"{self.path} is damaged or cut off{after} ({fault}). Download or compress it again; if it is not "
+                f"compressed, remove {self.path.suffix} from its name."
             )
         return f"{self.path} cannot be read{after} ({fault}). Copy it again, or check the disk."
 
     def _too_long(self) -> str:
         return (
-            f"{self.path}:{self._lines + 1}: this line is longer than {_LONGEST_LINE >> 20} MiB. "
-            "Is this text with one sentence per line?"
+            f"{self.path}:{self._lines + 1}: this line is longer than {_MOST_LINE_BYTES >> 20} MiB. "
+            "Give text with one sentence per line."
         )
 
 
-class _Watched(io.RawIOBase):
-    """A file whose every byte is shown to somebody as it is read."""
+class _ObservedFile(io.RawIOBase):
+    """A file that passes every chunk it reads to a function."""
 
-    def __init__(self, file: io.FileIO, watch: Callable[[memoryview], None]) -> None:
-        self._file, self._watch = file, watch
+    def __init__(self, file: io.FileIO, observe: Callable[[memoryview], None]) -> None:
+        self._file, self._observe = file, observe
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
         count = self._file.readinto(buffer) or 0
-        self._watch(memoryview(buffer)[:count])
+        self._observe(memoryview(buffer)[:count])
         return count
 
 
-def _unpacked(stream: BinaryIO, suffix: str) -> BinaryIO:
+def _decompressed(stream: BinaryIO, suffix: str) -> BinaryIO:
     openers: dict[str, Callable[[BinaryIO], io.RawIOBase | io.BufferedIOBase]] = {
-        ".gz": lambda packed: gzip.GzipFile(fileobj=packed),
+        ".gz": lambda compressed: gzip.GzipFile(fileobj=compressed),
         ".xz": lzma.LZMAFile,
         ".bz2": bz2.BZ2File,
         ".zst": ZstandardFrames,
     }
     opener = openers.get(suffix)
-    return stream if opener is None else io.BufferedReader(opener(stream), _PART)
+    return stream if opener is None else io.BufferedReader(opener(stream), _CHUNK_BYTES)

@@ -1,7 +1,7 @@
-"""Tables of pairs: TSV, split at tabs and nothing else, and CSV, with quotes and a delimiter that is found out.
+"""TSV and CSV tables of pairs: TSV splits at every tab and has no quotes; CSV has quotes and any of three delimiters.
 
-Excel writes CSV with semicolons in half of the world, sometimes with a first line `sep=;`. The delimiter is the one
-that splits the first lines most evenly.
+In many countries Excel writes CSV with semicolons, sometimes after a first line `sep=;`. Without that line, the
+delimiter is the one that splits the first lines most evenly.
 """
 
 import csv
@@ -15,7 +15,7 @@ from transduce.data.formats.pair import Pair, Selection
 from transduce.errors import DataError
 
 _DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma"}
-_SAMPLE = 50
+_SAMPLE_LINES = 50
 
 
 def read_tsv(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
@@ -27,7 +27,7 @@ def read_tsv(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
 def read_csv(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
     """Yield the pairs of a file with quoted fields, whose delimiter is a comma, a semicolon or a tab."""
     lines = file.lines()
-    sample = list(islice(lines, _SAMPLE))
+    sample = list(islice(lines, _SAMPLE_LINES))
     skipped = 0
     if sample and sample[0].casefold().startswith("sep=") and sample[0][4:] in _DELIMITERS:
         delimiter, skipped = sample.pop(0)[4:], 1
@@ -47,8 +47,8 @@ def _csv_rows(
             row = next(reader, None)
         except csv.Error as fault:
             raise DataError(
-                f"{file.path}:{line}: the record that starts here is no CSV ({fault}). A quote that opens a field must "
-                "be closed, a quote inside it doubled."
+                f"{file.path}:{line}: the record that starts here is not valid CSV ({fault}). Close every quoted "
+                "field, and double each quote inside one."
             ) from fault
         if row is None:
             return
@@ -61,7 +61,7 @@ def _pairs(
     columns: Columns | None = None
     for line, row in rows:
         if columns is None:
-            columns = choose_columns(row, selection, where=f"{file.path}:{line}")
+            columns = choose_columns(row, selection, location=f"{file.path}:{line}")
             if columns.has_header:
                 continue
         if len(row) > max(columns.source, columns.target):
@@ -77,7 +77,7 @@ def _evenest_delimiter(lines: list[str]) -> str:
 
 
 def _evenness(lines: list[str], delimiter: str) -> float:
-    """Return the share of rows that have the usual number of columns, 0 if that is one or the quotes do not fit."""
+    """Return the share of rows with the most common number of columns; 0 if that is one, or if the quotes are wrong."""
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     widths: Counter[int] = Counter()
     try:

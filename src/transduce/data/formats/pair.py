@@ -1,4 +1,4 @@
-"""A pair of sentences as it stood in a file, and which of a file's columns a corpus wants."""
+"""A pair of sentences as read from a file, and the choice of languages or columns to read."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,19 +7,19 @@ from transduce.data.config import Column
 
 
 class Pair(NamedTuple):
-    """A source and its translation, unchanged."""
+    """A source and its translation, as the file has them."""
 
     source: str
     target: str
     line: int
-    """Where it stands in its file, from 1; for two aligned files, in both."""
+    """The line in the file, or in both aligned files, counted from 1."""
     skipped: str = ""
-    """Why the format itself says not to use it (fuzzy, obsolete, …); counted and listed like every dropped pair."""
+    """Why not to train on this pair, according to the file itself (fuzzy, obsolete, …); empty otherwise."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which languages or columns of a file are the source and the target."""
+    """The languages or columns of a file to read as source and target."""
 
     source_language: str | None = None
     target_language: str | None = None

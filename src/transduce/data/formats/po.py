@@ -1,9 +1,8 @@
 """PO, gettext's message catalogues: the msgid is the source and the msgstr its translation.
 
-Fuzzy, obsolete and untranslated entries are skipped and counted. A plural gives a pair for the singular and one for
-every plural form. Some catalogues have keys for msgids (`menu.file.open`); their text stands in another catalogue, that
-of the source language, so the two are given together, `en.po,de.po`, and joined by key. polib reads them, in memory:
-catalogues are small.
+Fuzzy, obsolete and untranslated entries are skipped and counted. An entry with a plural gives one pair for each form.
+If the msgids are keys (`menu.file.open`), the source text is in the catalogue of the source language: give the two
+together, `en.po,de.po`, and they are joined by key. polib parses a catalogue in memory; catalogues are small.
 """
 
 import codecs
@@ -16,13 +15,13 @@ from pathlib import Path
 import polib
 
 from transduce.data.formats.corpus_file import CorpusFile
-from transduce.data.formats.languages import matches, no_such_pair
+from transduce.data.formats.languages import language_matches, no_such_pair
 from transduce.data.formats.pair import Pair, Selection
 from transduce.errors import DataError
 
 FUZZY, OBSOLETE, UNTRANSLATED, NO_PARTNER = "fuzzy", "obsolete", "untranslated", "not in the other catalogue"
 _CHARSET = re.compile(rb"charset=([\w.:-]{1,40})")
-_PROBE = 'msgid "\\n" +ADw- ~{'  # what must mean itself in an encoding, or a catalogue cannot be told apart
+_PROBE = 'msgid "\\n" +ADw- ~{'  # an encoding is usable for PO if it leaves these ASCII characters as they are
 _LINE_NUMBER = re.compile(r"\(line (\d+)\)(?:: (.*))?")
 _KEY = re.compile(r"[A-Za-z0-9]+(?:[._:/-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
 _FEWEST_KEYS, _SHARE_OF_KEYS = 5, 0.8
@@ -30,86 +29,88 @@ _MOST_FORMS = 6  # no language has more
 
 
 def read_po(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
-    """Yield the pairs of a catalogue whose msgids are text; the direction is that of the chosen languages."""
-    catalogue = parse_po(_content(file), path=file.path)
+    """Yield the pairs of a catalogue whose msgids are text, in the direction of the chosen languages."""
+    catalogue = parse_po(_read_bytes(file), path=file.path)
     refuse_keys(catalogue, path=file.path)
     language = catalogue.metadata.get("Language") or None
     is_reversed = _is_reversed(language, catalogue.metadata.get("X-Source-Language") or None, selection, file.path)
     forms = plural_forms(catalogue)
     for entry in catalogue:
-        skipped = fault_of(entry)
+        skipped = skip_reason(entry)
         for source, target in _pairs_of(entry, forms):
             texts = (target, source) if is_reversed else (source, target)
             yield Pair(*texts, entry.linenum, skipped=skipped or ("" if target else UNTRANSLATED))
 
 
 def read_po_by_key(source: CorpusFile, target: CorpusFile) -> Iterator[Pair]:
-    """Yield the pairs of two catalogues that share their msgids: the text of one and that of the other."""
-    of_source, of_target = (parse_po(_content(file), path=file.path) for file in (source, target))
-    forms = [plural_forms(of_source), plural_forms(of_target)]
-    texts = {(entry.msgctxt, entry.msgid): entry for entry in of_source if not fault_of(entry)}
+    """Yield the pairs of two catalogues with the same msgids: the msgstr of one and that of the other."""
+    of_source, of_target = (parse_po(_read_bytes(file), path=file.path) for file in (source, target))
+    source_forms, target_forms = plural_forms(of_source), plural_forms(of_target)
+    texts = {(entry.msgctxt, entry.msgid): entry for entry in of_source if not skip_reason(entry)}
     if not any((entry.msgctxt, entry.msgid) in texts for entry in of_target):
         raise DataError(
             f"{target.path} and {source.path} have no translated entry in common. Give two catalogues with the same "
-            "msgids, the source language's first."
+            "msgids, that of the source language first."
         )
     for entry in of_target:
         partner = texts.get((entry.msgctxt, entry.msgid))
-        skipped = fault_of(entry) or ("" if partner else NO_PARTNER)
+        skipped = skip_reason(entry)
         if partner is None:
-            yield Pair("", entry.msgstr, entry.linenum, skipped=skipped)
+            yield Pair("", entry.msgstr, entry.linenum, skipped=skipped or NO_PARTNER)
             continue
-        ours, theirs = (_pairs_of(one, own) for one, own in zip((partner, entry), forms, strict=True))
-        for number, (_, text) in enumerate(theirs):
-            yield Pair(ours[min(number, len(ours) - 1)][1], text, entry.linenum, skipped=skipped)
+        source_pairs = _pairs_of(partner, source_forms)
+        for number, (_, text) in enumerate(_pairs_of(entry, target_forms)):
+            source_text = source_pairs[min(number, len(source_pairs) - 1)][1]
+            yield Pair(source_text, text, entry.linenum, skipped=skipped)
 
 
 def parse_po(content: bytes, *, path: Path, encoding: str | None = None) -> polib.POFile:
-    """Parse a catalogue, in the encoding that its header names unless another is given; DataError if it is none."""
+    """Parse a catalogue, in the given encoding or the one its header names; DataError if it is not a catalogue."""
     if not content.strip():
         raise DataError(f"{path} is empty. Give a catalogue with at least one entry, or leave it out.")
     try:
-        return polib.pofile(_Content(decode_po(content, path=path, encoding=encoding)), encoding="utf-8")
+        return polib.pofile(_CatalogueText(_decode(content, path=path, encoding=encoding)), encoding="utf-8")
     except OSError as fault:
         found = _LINE_NUMBER.search(str(fault))
-        line, what = (found[1], found[2] or "a line that has no place here") if found else ("1", str(fault))
+        line, what = (found[1], found[2] or "an unexpected line") if found else ("1", str(fault))
         raise DataError(
-            f"{path}:{line}: here the file is no PO catalogue ({what}). Look at it with `msgfmt --check`."
+            f"{path}:{line}: the file is not a PO catalogue here ({what}). Check it with `msgfmt --check`."
         ) from None
     except (ValueError, IndexError) as fault:
-        raise DataError(f"{path} is no PO catalogue ({fault}). Look at it with `msgfmt --check`.") from None
+        raise DataError(f"{path} is not a PO catalogue ({fault}). Check it with `msgfmt --check`.") from None
 
 
-def decode_po(content: bytes, *, path: Path, encoding: str | None = None) -> str:
-    """Return a catalogue's text."""
+def _decode(content: bytes, *, path: Path, encoding: str | None) -> str:
     encoding = encoding or encoding_of_po(content, path=path)
     try:
         return content.removeprefix(codecs.BOM_UTF8).decode(encoding)
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
         raise DataError(
-            f"{path}:{line}: byte 0x{content[fault.start]:02x} is no {encoding}, which the header says the file is "
-            "in. Correct the charset in its Content-Type, or convert it to UTF-8."
+            f"{path}:{line}: byte 0x{content[fault.start]:02x} is not {encoding}, the encoding in the header. "
+            "Correct the charset in its Content-Type, or convert the file to UTF-8."
         ) from None
 
 
 def encoding_of_po(content: bytes, *, path: Path) -> str:
-    """Return the encoding that a catalogue's header names, UTF-8 if it names none."""
+    """Return the encoding that a catalogue's header names, UTF-8 by default."""
     found = _CHARSET.search(content[: 1 << 16])
     name = found[1].decode("ascii", "replace") if found else "UTF-8"
-    if name == "CHARSET":  # what xgettext leaves for people to fill in
+    if name == "CHARSET":  # xgettext's placeholder
         return "utf-8"
     try:
         is_usable = _PROBE.encode("ascii").decode(name) == _PROBE
     except (LookupError, ValueError):
         is_usable = False
     if not is_usable:
-        raise DataError(f"{path}: the header says charset={name}, which is no encoding for PO. Convert it to UTF-8.")
+        raise DataError(
+            f"{path}: the header has charset={name}, which is not an encoding for PO. Convert the file to UTF-8."
+        )
     return name
 
 
-def fault_of(entry: polib.POEntry) -> str:
-    """Return why an entry is not to be learned from; nothing if it is."""
+def skip_reason(entry: polib.POEntry) -> str:
+    """Return why not to train on an entry; empty if it can be used."""
     if entry.obsolete:
         return OBSOLETE
     if entry.fuzzy:
@@ -119,13 +120,13 @@ def fault_of(entry: polib.POEntry) -> str:
 
 
 def refuse_keys(catalogue: polib.POFile, *, path: Path) -> None:
-    """Refuse a catalogue whose msgids are keys: what they stand for is in another file."""
+    """Raise DataError if the msgids are keys instead of text."""
     names = [entry.msgid for entry in catalogue if not entry.obsolete]
     keys = [name for name in names if _KEY.fullmatch(name)]
     if len(keys) >= _FEWEST_KEYS and len(keys) >= _SHARE_OF_KEYS * len(names):
         raise DataError(
-            f"{path}: the msgids are keys, such as {keys[0][:60]!r}, and not text. Give the source language's "
-            f"catalogue before it, with a comma between: en.po,{path.name}."
+            f"{path}: the msgids are keys, such as {keys[0][:60]!r}, not text. Write the source language's "
+            f"catalogue and a comma before it: en.po,{path.name}."
         )
 
 
@@ -144,6 +145,7 @@ def plural_forms(catalogue: polib.POFile) -> list[bool]:
 
 
 def _pairs_of(entry: polib.POEntry, forms: Sequence[bool]) -> list[tuple[str, str]]:
+    """Return the msgid and msgstr of an entry, for each plural form if it has them."""
     if not entry.msgid_plural:
         return [(entry.msgid, entry.msgstr)]
     return [
@@ -153,20 +155,20 @@ def _pairs_of(entry: polib.POEntry, forms: Sequence[bool]) -> list[tuple[str, st
 
 
 def _is_reversed(language: str | None, source: str | None, selection: Selection, path: Path) -> bool:
-    """Return whether the chosen direction is from the msgstr to the msgid."""
+    """Return whether the chosen direction is from the msgstr to the msgid; DataError if the languages do not match."""
     wanted = selection.source_language, selection.target_language
     if language is None or wanted == (None, None):
         return False
-    if wanted[1] is None or matches(language, wanted[1]):
-        if wanted[0] is None or source is None or matches(source, wanted[0]):
+    if wanted[1] is None or language_matches(language, wanted[1]):
+        if wanted[0] is None or source is None or language_matches(source, wanted[0]):
             return False
-    elif matches(language, wanted[0]) and (source is None or matches(source, wanted[1])):
+    elif language_matches(language, wanted[0]) and (source is None or language_matches(source, wanted[1])):
         return True
     raise no_such_pair(path, Selection(*map(str, wanted)), Counter({f"{source or 'msgids'} to {language}": 1}))
 
 
-class _Content(str):
-    """A catalogue's text as polib takes it: cut at line feeds, as gettext does, and not at U+2028 inside a string."""
+class _CatalogueText(str):
+    """A catalogue's text that polib splits at line feeds alone, like gettext, and not at U+2028 inside a string."""
 
     __slots__ = ()
 
@@ -174,6 +176,6 @@ class _Content(str):
         return self.split("\n")
 
 
-def _content(file: CorpusFile) -> bytes:
+def _read_bytes(file: CorpusFile) -> bytes:
     with file.opened() as stream:
         return stream.read()

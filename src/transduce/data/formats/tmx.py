@@ -1,7 +1,7 @@
-"""TMX, the exchange format of translation memories: units that hold the same segment in several languages.
+"""TMX, the exchange format of translation memories: each unit holds the same segment in several languages.
 
-A unit without one of the two chosen languages is skipped and counted. Which languages there are can only be told when
-the file has been read, so a choice that fits no unit is an error at its end, with all that it holds.
+A unit without one of the two chosen languages is skipped and counted. If no unit has both, the error comes at the end
+of the file, where all its languages are known, and lists them.
 """
 
 from collections import Counter
@@ -30,31 +30,27 @@ def read_tmx(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
                 choose_variant(variants, language)
                 for language in (selection.source_language, selection.target_language)
             )
-            texts = [segment_text(variant) if variant is not None else "" for variant in (source, target)]
             is_pair = source is not None and target is not None and source is not target
             is_found |= is_pair
-            yield Pair(texts[0], texts[1], unit.element.line, skipped="" if is_pair else ONE_SIDED)
+            skipped = "" if is_pair else ONE_SIDED
+            yield Pair(_segment_text(source), _segment_text(target), unit.element.line, skipped=skipped)
     if not is_found:
         raise no_such_pair(file.path, selection, offered)
 
 
 def variants_of(unit: Element) -> list[tuple[str, Element]]:
-    """Return a unit's languages, each with its variant; TMX 1.1 wrote `lang` where later ones write `xml:lang`."""
-    found = []
-    for variant in unit.all("tuv"):
-        language = variant.attributes.get("xml:lang") or variant.attributes.get("lang")
-        if language:
-            found.append((language, variant))
-    return found
+    """Return a unit's variants with their languages; TMX 1.1 has `lang` where later versions have `xml:lang`."""
+    variants = unit.all("tuv")
+    languages = [variant.attributes.get("xml:lang") or variant.attributes.get("lang") for variant in variants]
+    return [(language, variant) for language, variant in zip(languages, variants, strict=True) if language]
 
 
 def choose_variant(variants: list[tuple[str, Element]], language: str | None) -> Element | None:
-    """Return the variant in a language: the exact tag, else the first of the same language."""
-    place = find_name([name for name, _ in variants], [language]) if language else None
-    return None if place is None else variants[place][1]
+    """Return the variant with exactly this language tag, else the first of the same language."""
+    index = find_name([name for name, _ in variants], [language])
+    return None if index is None else variants[index][1]
 
 
-def segment_text(variant: Element) -> str:
-    """Return the text of a variant, tags included."""
-    segment = variant.first("seg")
+def _segment_text(variant: Element | None) -> str:
+    segment = None if variant is None else variant.first("seg")
     return "" if segment is None else inline_text(segment)

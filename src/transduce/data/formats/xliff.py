@@ -1,8 +1,8 @@
-"""XLIFF 1.2 and 2: what translators' tools exchange. Both know source and target, and how far a translation has come.
+"""XLIFF 1.2 and 2, the exchange format of translators' tools: units with a source, a target and the target's state.
 
-Units that are not translated, not to be translated or not approved are skipped and counted. A state that is not written
-at all says nothing: most tools leave it out. The file's own direction is taken unless languages are chosen; chosen the
-other way round, target and source change places.
+Units that are untranslated, not to be translated or not approved are skipped and counted. A missing state does not
+count as unapproved, since most tools leave it out. The pairs have the file's own direction, or the opposite one if the
+languages are chosen so.
 """
 
 from collections import Counter
@@ -11,20 +11,21 @@ from typing import NamedTuple
 
 from transduce.data.formats.corpus_file import CorpusFile
 from transduce.data.formats.inline_tags import inline_text
-from transduce.data.formats.languages import matches, no_such_pair
+from transduce.data.formats.languages import language_matches, no_such_pair
 from transduce.data.formats.pair import Pair, Selection
-from transduce.data.formats.xml_units import Element, Unit, read_units
+from transduce.data.formats.xml_units import Element, TranslationUnit, read_units
 
 UNITS = frozenset({"trans-unit", "unit"})
-UNTRANSLATED, UNAPPROVED, KEPT = "untranslated", "not approved", "not to be translated"
+UNTRANSLATED, UNAPPROVED, NO_TRANSLATE = "untranslated", "not approved", "not to be translated"
 _UNAPPROVED_STATES = frozenset({"new", "initial"})
 _UNAPPROVED_PREFIX = "needs-"
 
 
-class Piece(NamedTuple):
-    """A source and its target in a unit; in XLIFF 2, and where a 1.2 unit is cut into segments, one of several."""
+class SegmentPair(NamedTuple):
+    """A source and its target: one of several in an XLIFF 2 unit and in an XLIFF 1.2 unit cut into segments."""
 
-    holder: Element
+    state_holder: Element
+    """The element with the `state` attribute."""
     source: Element
     target: Element | None
 
@@ -37,21 +38,21 @@ def read_xliff(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
         for unit in read_units(stream, path=file.path, names=UNITS):
             source_language, target_language = languages_of(unit)
             offered[f"{source_language or '?'} to {target_language or '?'}"] += 1
-            is_reversed = direction(source_language, target_language, selection)
+            is_reversed = is_reversed_pair(source_language, target_language, selection)
             if is_reversed is None:
                 continue
-            for piece in pieces_of(unit.element):
+            for pair in segment_pairs(unit.element):
                 is_found = True
-                source, target = inline_text(piece.source), "" if piece.target is None else inline_text(piece.target)
+                source, target = inline_text(pair.source), "" if pair.target is None else inline_text(pair.target)
                 if is_reversed:
                     source, target = target, source
-                yield Pair(source, target, piece.source.line, skipped=fault_of(unit.element, piece))
+                yield Pair(source, target, pair.source.line, skipped=_skip_reason(unit.element, pair))
     if not is_found:
         raise no_such_pair(file.path, selection, offered)
 
 
-def languages_of(unit: Unit) -> tuple[str | None, str | None]:
-    """Return the languages that the file, or in XLIFF 1.2 the part of it, says it is from and to."""
+def languages_of(unit: TranslationUnit) -> tuple[str | None, str | None]:
+    """Return a unit's source and target language: those of the document, or in XLIFF 1.2 of its `file` element."""
     if unit.element.name == "unit":
         names, holder = ("srcLang", "trgLang"), unit.context.get("xliff")
     else:
@@ -60,19 +61,19 @@ def languages_of(unit: Unit) -> tuple[str | None, str | None]:
     return attributes.get(names[0]), attributes.get(names[1])
 
 
-def direction(source: str | None, target: str | None, selection: Selection) -> bool | None:
-    """Return whether the chosen pair is this one reversed; None if it is another pair."""
-    wanted = selection.source_language, selection.target_language
-    if all(_may_be(found, language) for found, language in zip((source, target), wanted, strict=True)):
+def is_reversed_pair(source: str | None, target: str | None, selection: Selection) -> bool | None:
+    """Return whether the chosen pair is this one reversed; False if it is this one, None if it is another."""
+    wanted_source, wanted_target = selection.source_language, selection.target_language
+    if _may_match(source, wanted_source) and _may_match(target, wanted_target):
         return False
-    return True if all(matches(f, w) for f, w in zip((target, source), wanted, strict=True)) else None
+    return True if language_matches(target, wanted_source) and language_matches(source, wanted_target) else None
 
 
-def pieces_of(unit: Element) -> list[Piece]:
+def segment_pairs(unit: Element) -> list[SegmentPair]:
     """Return a unit's sources, each with its target if there is one."""
     if unit.name == "unit":
-        pieces = [(segment, segment.first("source"), segment.first("target")) for segment in unit.all("segment")]
-        return [Piece(holder, source, target) for holder, source, target in pieces if source is not None]
+        found = [(segment, segment.first("source"), segment.first("target")) for segment in unit.all("segment")]
+        return [SegmentPair(segment, source, target) for segment, source, target in found if source is not None]
     source, target = unit.first("source"), unit.first("target")
     if source is None:
         return []
@@ -81,12 +82,12 @@ def pieces_of(unit: Element) -> list[Piece]:
         marks = marked_segments(target)
         pairs = [(segment, marks.get(mid)) for mid, segment in marked_segments(segmented).items()]
         if pairs and len(pairs) == len(marks) and all(partner is not None for _, partner in pairs):
-            return [Piece(target, segment, partner) for segment, partner in pairs]
-    return [Piece(target or unit, source, target)]
+            return [SegmentPair(target, segment, partner) for segment, partner in pairs]
+    return [SegmentPair(target or unit, source, target)]
 
 
 def marked_segments(element: Element) -> dict[str, Element]:
-    """Return the segments that an XLIFF 1.2 source or target is cut into, by their number."""
+    """Return the segments that an XLIFF 1.2 source or target is cut into, by their `mid`."""
     found: dict[str, Element] = {}
     for child in element.children:
         if isinstance(child, Element):
@@ -97,16 +98,16 @@ def marked_segments(element: Element) -> dict[str, Element]:
     return found
 
 
-def fault_of(unit: Element, piece: Piece) -> str:
-    """Return why a piece is not to be learned from; nothing if it is."""
+def _skip_reason(unit: Element, pair: SegmentPair) -> str:
+    """Return why not to train on a pair; empty if it can be used."""
     if unit.attributes.get("translate") == "no":
-        return KEPT
-    if piece.target is None or not inline_text(piece.target).strip():
+        return NO_TRANSLATE
+    if pair.target is None or not inline_text(pair.target).strip():
         return UNTRANSLATED
-    state = piece.holder.attributes.get("state", "")
+    state = pair.state_holder.attributes.get("state", "")
     is_open = state in _UNAPPROVED_STATES or state.startswith(_UNAPPROVED_PREFIX)
     return UNAPPROVED if is_open or unit.attributes.get("approved") == "no" else ""
 
 
-def _may_be(found: str | None, wanted: str | None) -> bool:
-    return found is None or wanted is None or matches(found, wanted)
+def _may_match(found: str | None, wanted: str | None) -> bool:
+    return found is None or wanted is None or language_matches(found, wanted)

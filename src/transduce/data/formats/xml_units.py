@@ -1,11 +1,10 @@
-"""XML as a stream of units: one translation unit at a time in memory, however long the file.
+"""Reading XML one translation unit at a time, so that a file may be larger than memory.
 
-Expat reads it, and nothing that a file could ask for beyond its own text is granted: no entity is declared (the way to
-make a small file fill the memory), none is fetched, and the network and other files are out of reach. A document type
-that merely names a DTD, as TMX files do, is allowed and not looked up; an entity that it would have defined is refused.
+Expat parses it. A file that declares an entity is refused, since a few entities can expand to any amount of text. No
+other file and no network address is read: a document type may name a DTD, as in TMX, but the DTD is not fetched, and an
+entity that it would define is refused.
 
-Every element knows where its tags begin and end in the file, so that whoever fills a unit in can leave every other byte
-as it was.
+Every element has the byte offsets of its tags, so that a unit can be changed without touching any other byte.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +15,15 @@ from xml.parsers import expat
 
 from transduce.errors import DataError
 
-_PART = 1 << 16
-_DEEPEST = 64
-_LARGEST_UNIT = 16 << 20
+_CHUNK_BYTES = 1 << 16
+_MOST_LEVELS = 64
+_MOST_UNIT_BYTES = 16 << 20
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 
 @dataclass(eq=False)
 class Element:
-    """An element of a unit: its name without a prefix, attributes, children, and its place in the file in bytes."""
+    """An element of a unit: its name without prefix, its attributes and children, and the byte offsets of its tags."""
 
     name: str
     namespace: str
@@ -32,16 +31,22 @@ class Element:
     """By name; `xml:lang` keeps its prefix, other prefixed names are `namespace name`."""
     line: int
     start: int
-    """Of the start tag."""
+    """Where the start tag begins."""
     inside: int = -1
-    """After the start tag; equal to `end` for an empty-element tag."""
+    """Where the start tag ends."""
     inside_end: int = -1
-    """Of the end tag."""
+    """Where the end tag begins."""
     end: int = -1
+    """Where the end tag ends."""
     children: list["Element | str"] = field(default_factory=list)
 
+    @property
+    def is_empty_tag(self) -> bool:
+        """Whether the element is written as one empty-element tag, `<x/>`."""
+        return self.inside == self.end
+
     def all(self, name: str) -> list["Element"]:
-        """Return the children of this name and of the same namespace."""
+        """Return the child elements of this name in the element's own namespace."""
         return [
             child
             for child in self.children
@@ -49,36 +54,35 @@ class Element:
         ]
 
     def first(self, name: str) -> "Element | None":
-        """Return the first child of this name, if there is one."""
+        """Return the first child element of this name in the element's own namespace, if there is one."""
         return next(iter(self.all(name)), None)
 
 
 @dataclass(frozen=True)
-class Unit:
-    """A unit and what stands around it: the latest element of each name that was opened before it, without children."""
+class TranslationUnit:
+    """A translation unit and the elements around it."""
 
     element: Element
     context: Mapping[str, Element]
+    """By name, the last element that was opened before the unit and outside of any unit; it has no children."""
 
 
 def read_units(
     stream: BinaryIO | Iterable[bytes], *, path: Path, names: frozenset[str], encoding: str | None = None
-) -> Iterator[Unit]:
-    """Yield every element with one of these names, whole; DataError for what is no XML or asks for entities.
+) -> Iterator[TranslationUnit]:
+    """Yield every element with one of these names; DataError for invalid XML, entities, and units beyond the limits.
 
-    The encoding is what the file says, unless another is given.
+    The encoding is the one that the file declares, unless `encoding` is given.
     """
-    parser = _Parser(path, names, encoding)
-    parts = stream if not hasattr(stream, "read") else iter(lambda: stream.read(_PART), b"")
-    for part in parts:
-        parser.feed(part)
-        yield from parser.taken()
-    parser.feed(b"", is_last=True)
-    yield from parser.taken()
+    parser = _UnitParser(path, names, encoding)
+    chunks = stream if not hasattr(stream, "read") else iter(lambda: stream.read(_CHUNK_BYTES), b"")
+    for chunk in chunks:
+        yield from parser.feed(chunk)
+    yield from parser.feed(b"", is_last=True)
 
 
-class _Parser:
-    """Expat's events, gathered into units."""
+class _UnitParser:
+    """Collects Expat's events into units."""
 
     def __init__(self, path: Path, names: frozenset[str], encoding: str | None) -> None:
         self._path = path
@@ -86,21 +90,21 @@ class _Parser:
         self._open: list[Element] = []
         self._context: dict[str, Element] = {}
         self._size = 0
-        self._unsettled: list[tuple[Element, str]] = []
-        self._unsettled_unit: Unit | None = None
-        self._units: list[Unit] = []
+        self._last_tags: list[tuple[Element, str]] = []  # each with the attribute that the next event's offset sets
+        self._last_unit: TranslationUnit | None = None
+        self._units: list[TranslationUnit] = []
         self._expat = expat.ParserCreate(encoding, namespace_separator=" ")
         self._expat.StartElementHandler = self._start
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._text
-        self._expat.DefaultHandler = lambda text: self._settle()
+        self._expat.DefaultHandler = lambda text: self._end_last_tag()
         self._expat.EntityDeclHandler = self._refuse_declaration
         self._expat.SkippedEntityHandler = self._refuse_entity
 
-    def feed(self, part: bytes, *, is_last: bool = False) -> None:
-        """Read on."""
+    def feed(self, chunk: bytes, *, is_last: bool = False) -> list[TranslationUnit]:
+        """Parse the next chunk; return the units that are now complete."""
         try:
-            self._expat.Parse(part, is_last)
+            self._expat.Parse(chunk, is_last)
         except expat.ExpatError as fault:
             if (
                 fault.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
@@ -110,31 +114,28 @@ class _Parser:
                     f"{self._path} is empty. Give a file with at least one unit, or leave it out."
                 ) from None
             raise DataError(
-                f"{self._path}:{fault.lineno}: here the file is no well-formed XML ({expat.ErrorString(fault.code)}). "
-                "Mend it, or export it again from the tool that wrote it."
+                f"{self._path}:{fault.lineno}: the file is not well-formed XML ({expat.ErrorString(fault.code)}). "
+                "Fix it, or export it again from the tool that wrote it."
             ) from None
         except (LookupError, ValueError) as fault:
             raise DataError(
-                f"{self._path} says that it is in an encoding that cannot be read ({fault}). Convert it to UTF-8."
+                f"{self._path} declares an encoding that is not supported ({fault}). Convert it to UTF-8."
             ) from None
-
-    def taken(self) -> list[Unit]:
-        """Return the units that are complete, once."""
         units, self._units = self._units, []
         return units
 
-    def _settle(self) -> None:
-        """Note where the last tag ended: at whatever comes next."""
+    def _end_last_tag(self) -> None:
+        """Record the current offset as the end of the last tag: Expat tells only where an event begins."""
         offset = self._expat.CurrentByteIndex
-        for element, attribute in self._unsettled:
+        for element, attribute in self._last_tags:
             setattr(element, attribute, offset)
-        self._unsettled.clear()
-        if self._unsettled_unit is not None:
-            self._units.append(self._unsettled_unit)
-            self._unsettled_unit = None
+        self._last_tags.clear()
+        if self._last_unit is not None:
+            self._units.append(self._last_unit)
+            self._last_unit = None
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._settle()
+        self._end_last_tag()
         namespace, _, local = name.rpartition(" ")
         element = Element(
             local,
@@ -143,10 +144,10 @@ class _Parser:
             line=self._expat.CurrentLineNumber,
             start=self._expat.CurrentByteIndex,
         )
-        self._unsettled.append((element, "inside"))
+        self._last_tags.append((element, "inside"))
         if self._open:
-            if len(self._open) >= _DEEPEST:
-                raise self._fault(f"elements are nested more than {_DEEPEST} deep")
+            if len(self._open) >= _MOST_LEVELS:
+                raise self._fault(f"elements are nested more than {_MOST_LEVELS} deep")
             self._open[-1].children.append(element)
             self._open.append(element)
             self._count(64 + sum(map(len, attributes.values())))
@@ -157,17 +158,17 @@ class _Parser:
             self._context[local] = element
 
     def _end(self, name: str) -> None:
-        self._settle()
+        self._end_last_tag()
         if not self._open:
             return
         element = self._open.pop()
         element.inside_end = self._expat.CurrentByteIndex
-        self._unsettled.append((element, "end"))
+        self._last_tags.append((element, "end"))
         if not self._open:
-            self._unsettled_unit = Unit(element, dict(self._context))
+            self._last_unit = TranslationUnit(element, dict(self._context))
 
     def _text(self, text: str) -> None:
-        self._settle()
+        self._end_last_tag()
         if self._open:
             children = self._open[-1].children
             if children and isinstance(children[-1], str):
@@ -178,17 +179,19 @@ class _Parser:
 
     def _count(self, size: int) -> None:
         self._size += size
-        if self._size > _LARGEST_UNIT:
-            raise self._fault(f"one unit is larger than {_LARGEST_UNIT >> 20} MiB")
+        if self._size > _MOST_UNIT_BYTES:
+            raise self._fault(f"one unit is larger than {_MOST_UNIT_BYTES >> 20} MiB")
 
     def _refuse_declaration(self, name: str, *rest: Any) -> None:  # noqa: ANN401 - expat's own arguments
         raise self._fault(
-            f"the file declares the entity {name!r}. Entities are refused, since a few of them can stand for any "
-            "amount of text"
+            f"the file declares the entity {name!r}. Entities are refused, since a few of them can expand to any "
+            "amount of text. Write the text itself"
         )
 
     def _refuse_entity(self, name: str, is_parameter: bool) -> None:
-        raise self._fault(f"&{name}; is defined nowhere in this file, and no other file is fetched. Write it out")
+        raise self._fault(
+            f"&{name}; is not defined in this file, and no other file is fetched. Write the character itself"
+        )
 
     def _fault(self, what: str) -> DataError:
         return DataError(f"{self._path}:{self._expat.CurrentLineNumber}: {what}.")
