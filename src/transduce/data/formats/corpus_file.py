@@ -139,7 +139,7 @@ class CorpusFile:
             yield rest
 
     def _refuse_other_encodings(self, first: bytes) -> None:
-        if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        if _is_utf32(first):
             raise DataError(f"{self.path} is UTF-32. Convert it to UTF-8.")
         if b"\0" in first[:2]:
             raise DataError(f"{self.path} looks like UTF-16 without a byte order mark. Convert it to UTF-8.")
@@ -192,3 +192,16 @@ def _decompressed(stream: BinaryIO, suffix: str) -> BinaryIO:
     }
     opener = openers.get(suffix)
     return stream if opener is None else io.BufferedReader(opener(stream), _CHUNK_BYTES)
+
+
+def _is_utf32(first: bytes) -> bool:
+    """Return whether a first line is UTF-32; UTF-16 that begins with U+0000 has the same first four bytes."""
+    marks = {codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
+    encoding = marks.get(first[:4])
+    if encoding is None:
+        return False
+    try:
+        text = first[4 : len(first) - len(first) % 4].decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and "\0" not in text
