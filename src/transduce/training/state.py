@@ -87,6 +87,8 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
     """Whether the interval asked for it; others come from a stop, a best validation or the end, and are not
     averaged unless they are the newest, so that an interruption changes no average.
     """
+    batch_plan: int = 1
+    """Which rule planned the steps (`PLAN_VERSION`); 1 in checkpoints that were written before there was a second."""
     identity: dict[str, JsonValue]
     """What decides where the weights go, by dotted key."""
 
