@@ -81,8 +81,7 @@ def test_an_epoch_equals_the_same_plan_written_with_plain_python_loops() -> None
     words = np.random.PCG64(np.random.SeedSequence([3, 1]))
     longer = [max(s, t) + (word % 4 == 0) for s, t, word in zip(source, target, words.random_raw(211), strict=True)]
     ties = words.random_raw(211)
-    direction = [1 if length % 2 == 0 else -1 for length in longer]
-    order = sorted(range(211), key=lambda n: (longer[n], direction[n] * (source[n] - target[n]), ties[n]))
+    order = sorted(range(211), key=lambda n: (longer[n], ties[n]))
     limit = budget // 2 + int(words.random_raw(1)[0]) % (budget // 2 + 1)
     steps: list[list[int]] = [[]]
     for n in order:
@@ -101,7 +100,7 @@ def test_an_epoch_is_the_same_on_every_platform() -> None:
     # A constant because only a constant can be compared from one machine to another.
     source, target = np.array([3, 5, 4, 9, 3, 6, 5, 4, 8, 2, 7]), np.array([4, 5, 3, 7, 3, 6, 6, 5, 9, 2, 5])
     steps = BatchPlan(source, target, tokens_per_step=20, seed=2017).epoch(1)
-    assert [step.tolist() for step in steps] == [[5, 10], [9, 4, 2], [1, 7, 0], [6, 3], [8]]
+    assert [step.tolist() for step in steps] == [[5, 10], [9, 4, 2], [7, 1, 0], [6, 8], [3]]
 
 
 def test_composition_changes_with_the_epoch_and_not_only_the_order() -> None:
@@ -125,10 +124,17 @@ def test_the_order_of_steps_is_shuffled_and_not_by_length() -> None:
     assert abs(np.corrcoef(longest, np.arange(len(longest)))[0, 1]) < 0.2
 
 
-def test_padding_of_captions_stays_below_six_percent() -> None:
+def test_a_step_holds_pairs_of_many_length_ratios() -> None:
+    batches = plan(29_000, tokens_per_step=4096)
+    difference = batches.source_lengths - batches.target_lengths
+    spread = np.mean([difference[step].std() for step in batches.epoch(0)])
+    assert spread > 0.8 * difference.std(), "a step should be as mixed as its lengths allow"
+
+
+def test_padding_of_captions_stays_below_a_tenth() -> None:
     batches = plan(29_000, tokens_per_step=4096)
     for epoch in range(3):
-        assert batches.padding(batches.epoch(epoch)).share < 0.06
+        assert batches.padding(batches.epoch(epoch)).share < 0.1
 
 
 def test_micro_batches_pad_less_than_the_step_they_come_from() -> None:

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from transduce.compute import Compute
+from transduce.data.batching import PLAN_VERSION
 from transduce.errors import ConfigError, RunError
+from transduce.files import write_manifest
 from transduce.progress import Silent
 from transduce.training.averaging import average_last
 from transduce.training.checkpoint import Checkpoints
@@ -142,6 +144,19 @@ def test_other_threads_are_told_and_another_precision_refused(make_trainer: Make
     assert "threads was 1 and is now 2" in warning
     with pytest.raises(RunError, match=r"training\.precision was 'float32' and is now 'bf16'"):
         make_trainer(compute=Compute(device="cpu", threads=2, precision="bf16")).run()
+
+
+def test_a_run_of_another_batch_plan_goes_on_and_is_told(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    make_trainer(stop_requested=stop_after(2)).run()
+    (state,) = (tmp_path / "run/checkpoints").glob("*/state.json")
+    content = json.loads(state.read_text(encoding="utf-8"))
+    assert content.pop("batch_plan") == PLAN_VERSION
+    state.write_text(json.dumps(content), encoding="utf-8")
+    write_manifest(state.parent)
+    listener = Listener()
+    make_trainer(progress=listener).run()
+    (warning,) = listener.warnings
+    assert "begun by another version of transduce, which put other sentences into each step" in warning
 
 
 def test_a_resume_computes_with_what_the_run_began_with(

@@ -11,6 +11,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from transduce.compute import Compute, Precision, available_cores, settle
+from transduce.data.batching import PLAN_VERSION
 from transduce.errors import RunError
 from transduce.progress import Progress
 from transduce.training.checkpoint import Checkpoint, Checkpoints
@@ -70,6 +71,11 @@ class Resumption:
 
     def _load(self, checkpoint: Checkpoint, machine: Machine, identity: Mapping[str, JsonValue]) -> Progressed:
         was = checkpoint.state()
+        if was.batch_plan != PLAN_VERSION:
+            self.progress.warn(
+                f"{self.run} was begun by another version of transduce, which put other sentences into each step. It "
+                "resumes, but its weights will differ from those of a run that one version trained."
+            )
         changed = differences({key: value for key, value in was.identity.items() if key not in _NOT_COMPARED}, identity)
         if changed:
             raise RunError(

@@ -88,6 +88,8 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
 
     Averaging leaves out the others, except the newest, so that an interruption does not change the average.
     """
+    batch_plan: int = 1
+    """Which rule planned the steps (`PLAN_VERSION`); 1 in checkpoints that were written before there was a second."""
     identity: dict[str, JsonValue]
     """The settings that determine the weights, by dotted key."""
 

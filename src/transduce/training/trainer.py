@@ -15,6 +15,7 @@ import torch
 from pydantic import JsonValue
 
 from transduce.compute import Compute
+from transduce.data.batching import PLAN_VERSION
 from transduce.errors import ConfigError
 from transduce.networks.network import Network
 from transduce.progress import Progress, Silent, Stage
@@ -209,7 +210,9 @@ class Trainer:
         """Write a checkpoint on rank 0, and prune the others."""
         if not self.world.is_main:
             return None
-        whole = CheckpointState(progress=state, machine=self.machine, is_regular=is_regular, identity=self.identity)
+        whole = CheckpointState(
+            progress=state, machine=self.machine, is_regular=is_regular, batch_plan=PLAN_VERSION, identity=self.identity
+        )
         return self.resumption.save(whole, keep=self.config.keep_checkpoints)
 
     def tell(self, validated: Validated) -> None:
