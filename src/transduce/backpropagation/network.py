@@ -18,7 +18,7 @@ from transduce.backpropagation.feed_forward import HandwrittenFeedForward
 from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.packing import Packing, Visibility, past_visible, tokens_visible
 from transduce.backpropagation.pullback import Pullback
-from transduce.backpropagation.residual import HandwrittenResidual, Norm
+from transduce.backpropagation.residual import HandwrittenResidual, HandwrittenNorm
 from transduce.model.config import SIZES, ModelConfig
 from transduce.model.layers import DecoderLayer, EncoderLayer
 from transduce.model.transformer import Transformer
@@ -53,7 +53,7 @@ def obstacle(config: NetworkConfig) -> str | None:
     return found
 
 
-class _EncoderLayer:
+class _HandwrittenEncoderLayer:
     def __init__(self, layer: EncoderLayer, *, dtype: torch.dtype) -> None:
         self.attention = SelfAttention(layer.self_attention, dtype=dtype)
         self.feed_forward = HandwrittenFeedForward(layer.feed_forward, dtype=dtype)
@@ -71,7 +71,7 @@ class _EncoderLayer:
         return x_ND, [pull_attention, pull_feed_forward]
 
 
-class _DecoderLayer:
+class _HandwrittenDecoderLayer:
     def __init__(self, layer: DecoderLayer, *, dtype: torch.dtype) -> None:
         self.attention = SelfAttention(layer.self_attention, dtype=dtype)
         self.cross_attention = CrossAttention(layer.cross_attention, dtype=dtype)
@@ -120,8 +120,8 @@ class HandwrittenNetwork:
         self.target = embedder(model.embeddings.target_VD, model.decoder.positions)
         encoder_layers = cast("list[EncoderLayer]", list(model.encoder.layers))
         decoder_layers = cast("list[DecoderLayer]", list(model.decoder.layers))
-        self.encoder = [_EncoderLayer(layer, dtype=dtype) for layer in encoder_layers]
-        self.decoder = [_DecoderLayer(layer, dtype=dtype) for layer in decoder_layers]
+        self.encoder = [_HandwrittenEncoderLayer(layer, dtype=dtype) for layer in encoder_layers]
+        self.decoder = [_HandwrittenDecoderLayer(layer, dtype=dtype) for layer in decoder_layers]
         self.encoder_norm, self.decoder_norm = (
             _final_norm(model.encoder.final_norm),
             _final_norm(model.decoder.final_norm),
@@ -195,8 +195,8 @@ def _chained(first: LastPullback, later: list[Pullback]) -> LastPullback:
     return pull
 
 
-def _final_norm(module: nn.Module) -> Norm | None:
-    return Norm(module) if isinstance(module, nn.LayerNorm) else None
+def _final_norm(module: nn.Module) -> HandwrittenNorm | None:
+    return HandwrittenNorm(module) if isinstance(module, nn.LayerNorm) else None
 
 
 def handwritten(network: Network, *, dtype: torch.dtype) -> HandwrittenNetwork | None:

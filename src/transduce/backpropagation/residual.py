@@ -21,7 +21,7 @@ from transduce.model.layers import Residual
 Sublayer = Callable[[Tensor], tuple[Tensor, Pullback]]
 
 
-class Norm:
+class HandwrittenNorm:
     """Layer normalisation over the model's width."""
 
     def __init__(self, module: nn.LayerNorm) -> None:
@@ -48,7 +48,7 @@ class HandwrittenResidual:
     """Section 3.1's frame around a sub-layer."""
 
     def __init__(self, module: Residual) -> None:
-        self.is_pre_norm, self.norm, self.dropout = module.is_pre_norm, Norm(module.norm), module.dropout.p
+        self.is_pre_norm, self.norm, self.dropout = module.is_pre_norm, HandwrittenNorm(module.norm), module.dropout.p
 
     def forward(self, x_ND: Tensor, sublayer: Sublayer, *, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
         """Return the framed sub-layer's output, shape (N, D), and the way back."""
