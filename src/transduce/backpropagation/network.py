@@ -18,7 +18,7 @@ from transduce.backpropagation.feed_forward import HandwrittenFeedForward
 from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.packing import Packing, Visibility, past_visible, tokens_visible
 from transduce.backpropagation.pullback import Pullback
-from transduce.backpropagation.residual import HandwrittenResidual, HandwrittenNorm
+from transduce.backpropagation.residual import HandwrittenNorm, HandwrittenResidual
 from transduce.model.config import SIZES, ModelConfig
 from transduce.model.layers import DecoderLayer, EncoderLayer
 from transduce.model.transformer import Transformer
