@@ -1,6 +1,8 @@
-"""Device, threads, allocator and precision: asked once, recorded, never timed.
+"""Device, threads, allocator and precision of a process.
 
-What is chosen depends only on what the machine says it can do, so the answer is the same at every start.
+The choice depends only on the features that the machine reports, never on a timing, so it is the same at every start.
+`settle` and the two functions for the allocator change the whole process. Only commands, the server's child process and
+training call them; loading a model does not.
 """
 
 import contextlib
@@ -9,6 +11,7 @@ import math
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,7 +23,7 @@ Precision = Literal["float32", "bf16"]
 
 @dataclass(frozen=True)
 class Compute:
-    """What a run computes with; written into the run and kept by every resume."""
+    """The device, threads and precision of a run; recorded in the run and kept by every resume."""
 
     device: str
     threads: int
@@ -28,7 +31,7 @@ class Compute:
 
 
 def settle(*, threads: int | None, precision: Precision | Literal["auto"], device: str = "auto") -> Compute:
-    """Decide what to compute with and make torch use it."""
+    """Choose what to compute with, and set torch's threads and the allocator of this process accordingly."""
     chosen_device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     chosen_threads = threads or available_cores()
     torch.set_num_threads(chosen_threads)
@@ -39,10 +42,24 @@ def settle(*, threads: int | None, precision: Precision | Literal["auto"], devic
     return Compute(device=chosen_device, threads=chosen_threads, precision=chosen_precision)
 
 
-def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
-    """Return bf16 where the device multiplies bf16 natively, else float32; `flags` are the processor's.
+@contextlib.contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """Let torch compute with `count` threads inside the block and restore its setting after; None changes nothing."""
+    before = torch.get_num_threads()
+    if count is None or count == before:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
-    Of processors only x86 ones are trusted with bf16: on others we have not measured it.
+
+def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
+    """Return bf16 if the device multiplies bf16 natively, else float32; `flags` are the processor's.
+
+    Only x86 processors get bf16: others are not measured.
     """
     if device == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"
@@ -50,7 +67,7 @@ def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use, which in a container is fewer than the machine has."""
+    """Return how many cores this process may use; in a container these are fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
@@ -63,9 +80,9 @@ def available_cores() -> int:
 
 
 def cores_of_quota(cpu_max: str) -> int | None:
-    """Return the cores that a container's share of time is worth (cgroup's `cpu.max`), or None if it has no limit.
+    """Return the number of cores that a container's CPU quota (cgroup's `cpu.max`) allows, or None without a limit.
 
-    More threads than that do not run longer: they take turns, and wait for each other at every matrix product.
+    More threads than that get no more time: they take turns and wait for each other at every matrix product.
     """
     quota, _, period = cpu_max.partition(" ")
     if not quota.strip().isdecimal() or not period.strip().isdecimal() or int(period) == 0:
@@ -99,17 +116,17 @@ def processor_name() -> str:
 
 
 def give_back_freed_memory() -> None:
-    """Return to the system what was freed so far, once: weights have been read and packed, and are not read again."""
+    """Return freed memory to the system once, after a model was loaded: its weights as read are no longer needed."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def keep_freed_memory() -> bool:
-    """Tell glibc to keep large freed blocks instead of returning them to the system at every step.
+    """Make glibc keep large freed blocks instead of returning them to the system at every step.
 
-    Page faults took half of a training step's time before this. Returns whether the allocator was told:
-    only glibc knows the call.
+    Page faults took half of a training step's time before this. Returns whether the setting was made: only glibc has
+    it.
     """
     if not sys.platform.startswith("linux"):
         return False
