@@ -19,6 +19,7 @@ from transduce.compute import (
     processor_flags,
     processor_name,
     settle,
+    torch_threads,
 )
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of itself")
@@ -157,3 +158,15 @@ def test_a_libc_without_the_call_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("ctypes.CDLL", refuse)
     assert keep_freed_memory() is False
+
+
+def test_threads_hold_inside_the_block_only() -> None:
+    before = torch.get_num_threads()
+    with torch_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+        with torch_threads(None):
+            assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+    with pytest.raises(ZeroDivisionError), torch_threads(before + 1):
+        raise ZeroDivisionError
+    assert torch.get_num_threads() == before

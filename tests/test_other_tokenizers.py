@@ -11,6 +11,7 @@ from tests.text.renumbered import RenumberedTokenizer
 from torch import Tensor
 
 from transduce.data.token_store import TokenStore, token_store_written
+from transduce.decoding.config import DecodingOptions
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, ModelDirectory, load_model, save_model
 from transduce.networks.log_probabilities import token_log_probabilities
@@ -129,7 +130,7 @@ def both(bpe: BpeTokenizer, tmp_path_factory: pytest.TempPathFactory) -> tuple[M
 
 @pytest.mark.parametrize("options", [{}, {"beam": 1, "minimum_length": 9}, {"stop": "full", "alternatives": 3}])
 def test_special_ids_change_no_translation(
-    both: tuple[ModelDirectory, ModelDirectory], options: dict[str, object]
+    both: tuple[ModelDirectory, ModelDirectory], options: DecodingOptions
 ) -> None:
     glossary = Glossary((("dog", "Hund"),))
     expected, found = (load(model).translate(TEXTS, glossary=glossary, **options) for model in both)

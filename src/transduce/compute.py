@@ -1,6 +1,8 @@
-"""The choice of device, threads, allocator settings and precision.
+"""Device, threads, allocator and precision of a process.
 
-The choice depends only on the machine's features, never on a timing, so it is the same at every start.
+The choice depends only on the features that the machine reports, never on a timing, so it is the same at every start.
+`settle` and the two functions for the allocator change the whole process. Only commands, the server's child process and
+training call them; loading a model does not.
 """
 
 import contextlib
@@ -9,6 +11,7 @@ import math
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -39,10 +42,24 @@ def settle(*, threads: int | None, precision: Precision | Literal["auto"], devic
     return Compute(device=chosen_device, threads=chosen_threads, precision=chosen_precision)
 
 
+@contextlib.contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """Let torch compute with `count` threads inside the block and restore its setting after; None changes nothing."""
+    before = torch.get_num_threads()
+    if count is None or count == before:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
     """Return bf16 if the device multiplies bf16 natively, else float32; `flags` are the processor's.
 
-    On processors other than x86 we have not measured bf16, so they get float32.
+    Only x86 processors get bf16: others are not measured.
     """
     if device == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"

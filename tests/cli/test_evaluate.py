@@ -168,7 +168,7 @@ def test_a_run_alone_is_scored_on_what_it_kept_aside(
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(small_model, run / "model")
-    assert "kept no test pairs aside" in str(fault(transduce("evaluate", run)))
+    assert "has no test pairs of its own" in str(fault(transduce("evaluate", run)))
     data = DataConfig(train=(test_files,), held_out_valid=1, held_out_test=2)
     prepared = prepare(data, run / "data", vocabulary_size=300)
     assert prepared.test is not None
@@ -201,9 +201,10 @@ def test_what_does_not_exist_is_named(transduce: Command, test_files: str, tmp_p
 def test_an_unknown_precision_and_an_impossible_beam_are_refused(
     transduce: Command, small_model: Path, test_files: str
 ) -> None:
-    precision = fault(transduce("evaluate", small_model, test_files, "--precision", "int4"))
-    assert "no precision 'int4' here. There are: auto, int8, bf16, float32" in str(precision)
-    assert "beam" in str(fault(transduce("evaluate", small_model, test_files, "--beam", "0")))
+    for option, value, reason in (("--precision", "int4", "'int4' is not one of"), ("--beam", "0", "0 is not in the")):
+        result = transduce("evaluate", small_model, test_files, option, value)
+        assert result.exit_code == 2
+        assert f"Invalid value for '{option}': {reason}" in result.output
 
 
 def test_the_papers_protocol_is_the_librarys(transduce: Command, test_files: str) -> None:

@@ -1,7 +1,14 @@
+from typing import get_type_hints
+
 import pytest
 from pydantic import ValidationError
 
-from transduce.decoding.config import DecodingConfig
+from transduce.decoding.config import DecodingConfig, DecodingOptions
+
+
+def test_the_options_are_the_fields_with_their_types() -> None:
+    hints = get_type_hints(DecodingConfig)
+    assert get_type_hints(DecodingOptions) == {name: hints[name] for name in DecodingConfig.model_fields}
 
 
 def test_the_defaults_are_those_of_the_paper() -> None:

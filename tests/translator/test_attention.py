@@ -135,5 +135,5 @@ def test_what_is_too_long_or_unknown_is_refused(translator: Translator) -> None:
     with pytest.raises(DataError, match="this model has seen at most 20"):
         translator.attention("a cat", target="der Hund läuft. " * 20)
     with pytest.raises(ConfigError, match="beams"):
-        translator.attention("a cat", beams=3)
+        translator.attention("a cat", beams=3)  # type: ignore[call-arg]
     assert translator.attention("").source.ids == [EOS]

@@ -5,11 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 import torch
 
+from transduce.decoding.config import DecodingOptions
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, save_model
@@ -103,7 +105,9 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 
 
 @pytest.mark.parametrize("stop", ["certain", "full"])
-def test_what_agrees_most_with_all_that_the_beam_ends_with_comes_first(translator: Translator, stop: str) -> None:
+def test_what_agrees_most_with_all_that_the_beam_ends_with_comes_first(
+    translator: Translator, stop: Literal["certain", "full"]
+) -> None:
     changed = 0
     for text in SENTENCES:
         offered = translator.translate(text, alternatives=12, stop=stop).alternatives
@@ -123,7 +127,8 @@ def test_company_changes_no_text(translator: Translator) -> None:
 
 
 def test_a_beam_of_one_and_samples_are_as_without(translator: Translator) -> None:
-    for options in ({"beam": 1}, {"sample": True, "alternatives": 4}):
+    cases: list[DecodingOptions] = [{"beam": 1}, {"sample": True, "alternatives": 4}]
+    for options in cases:
         without = translator.translate(TEXTS, **options)
         assert translator.translate(TEXTS, consensus=True, **options) == without
 

@@ -116,7 +116,7 @@ def test_impossible_settings_are_told(translator: Translator) -> None:
     with pytest.raises(ConfigError, match="5 alternatives were asked of a beam of 4"):
         translator.translate("a cat", alternatives=5)
     with pytest.raises(ConfigError, match="bim: Extra inputs"):
-        translator.translate("a cat", bim=5)
+        translator.translate("a cat", bim=5)  # type: ignore[call-overload]
 
 
 def test_samples_depend_on_seed_and_place_alone(translator: Translator) -> None:

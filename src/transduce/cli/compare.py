@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from transduce.cli.options import Json
+
 if TYPE_CHECKING:
     from transduce.evaluation.comparison import ComparedRun
 
@@ -14,7 +16,7 @@ _CURVES = ("valid/loss", "valid/bleu")
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run directories made by `transduce train`.")],
     samples: Annotated[int, typer.Option(help="Resamplings of the significance test.", min=1)] = 1000,
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+    json_output: Json = False,
 ) -> None:
     """Show runs side by side: settings that differ, scores, spread over seeds, significance, curves."""
     from rich.console import Console

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from transduce.cli.options import Threads
+
 if TYPE_CHECKING:
     from transduce.demo.demonstration import Demonstration
 
@@ -17,7 +19,7 @@ def demo(
         bool, typer.Option("--quick", help="Take half a minute, to show the stages; the scores are poor.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training; the corpus is always the same.")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores unless given.")] = None,
+    threads: Threads = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write scores and times as JSON to this file.")
     ] = None,

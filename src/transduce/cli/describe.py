@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.options import Json
+
 if TYPE_CHECKING:
     from transduce.networks.network import NetworkConfig
     from transduce.training.config import TrainingConfig
@@ -19,7 +21,7 @@ def describe(
     ],
     vocabulary: Annotated[int | None, typer.Option(help="Size of the vocabulary, in place of the preset's.")] = None,
     length: Annotated[int, typer.Option(help="Length of the sentences that arithmetic is counted for.")] = 25,
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+    json_output: Json = False,
 ) -> None:
     """Show parameters by part, arithmetic per token and for the whole schedule, memory, and the precision here."""
     import json

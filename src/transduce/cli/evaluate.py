@@ -1,16 +1,30 @@
-"""`transduce evaluate`: from a model, or from given output, to an honest number."""
+"""`transduce evaluate`: scores a model, or given output, on a test set."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from transduce.cli.options import (
+    Beam,
+    Json,
+    LengthPenalty,
+    Precision,
+    PrecisionName,
+    SourceLanguage,
+    TargetLanguage,
+    Threads,
+    UsesConsensus,
+    UsesShortlist,
+    given_options,
+)
+
 if TYPE_CHECKING:
     from transduce.data.formats import Selection
+    from transduce.decoding.config import DecodingOptions
     from transduce.evaluation.record import EvaluationRecord
     from transduce.evaluation.reference_set import ReferenceSet
     from transduce.progress import Progress
-    from transduce.translator.translator import WantedPrecision
 
 
 def evaluate(
@@ -18,101 +32,84 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="[MODEL] [TEST]",
-            help="A model directory or run, and the test set: two aligned files test.en,test.de or one .tsv, .csv, "
-            ".jsonl, .po, .tmx or .xlf. A run alone is scored on the pairs it kept aside; with --hypotheses, TEST "
-            "alone is enough.",
+            help="A model directory, a run or a bundled model, and the test set: two aligned files test.en,test.de or "
+            "one .tsv, .csv, .jsonl, .po, .tmx or .xlf. Without TEST, a run is scored on its own test pairs. Without "
+            "MODEL, give --hypotheses.",
             show_default=False,
         ),
     ],
     reference: Annotated[
-        list[Path] | None, typer.Option(help="Further references, one line for each sentence; repeatable.")
+        list[Path] | None, typer.Option(help="A file of further references, one per line; repeatable.")
     ] = None,
-    hypotheses: Annotated[Path | None, typer.Option(help="Score this output instead of translating.")] = None,
+    hypotheses: Annotated[
+        Path | None, typer.Option(help="Score the lines of this file instead of translating.")
+    ] = None,
     compare: Annotated[
-        str | None, typer.Option(metavar="OTHER", help="A model, run or file of output to test the difference from.")
+        str | None,
+        typer.Option(
+            metavar="OTHER", help="A model, run or file of output to compare with, with a test of significance."
+        ),
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="detokenised, paper (as the authors computed BLEU) or lowercased (as for Multi30k).")
+        str,
+        typer.Option(
+            help="How BLEU is computed: detokenised, paper (as the authors did) or lowercased (as for Multi30k)."
+        ),
     ] = "detokenised",
-    source_language: Annotated[
-        str | None, typer.Option("--from", help="Source language, such as en; the model's unless given.")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option("--to", help="Target language, such as de; the model's unless given.")
-    ] = None,
-    beam: Annotated[int | None, typer.Option(help="Beam width; the model's setting unless given.")] = None,
-    length_penalty: Annotated[
-        float | None, typer.Option(help="Exponent of the length penalty; the model's setting unless given.")
-    ] = None,
-    shortlist: Annotated[
-        bool | None, typer.Option(help="With each sentence's own shortlist or not; the model's setting unless given.")
-    ] = None,
-    consensus: Annotated[
-        bool | None,
-        typer.Option(help="Take what the hypotheses agree on, or the most probable; the model's setting unless given."),
-    ] = None,
-    precision: Annotated[str, typer.Option(help="auto, int8, bf16 or float32.")] = "float32",
-    threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    shortlist: UsesShortlist = None,
+    consensus: UsesConsensus = None,
+    precision: Precision = "float32",
+    threads: Threads = None,
+    json_output: Json = False,
 ) -> None:
-    """Score a model on a test set: BLEU, chrF2, TER, perplexity and speed. A record is kept beside the model."""
+    """Score a model on a test set: BLEU, chrF2, TER, perplexity and speed. The scores are also saved with the model."""
     from transduce.cli.terminal import terminal_progress
-    from transduce.evaluation.record import write_evaluation
 
     model, test = _model_and_test(names, has_hypotheses=hypotheses is not None)
-    settings = {"beam": beam, "length_penalty": length_penalty, "shortlist": shortlist, "consensus": consensus}
-    request = _Request(
+    search = {"beam": beam, "length_penalty": length_penalty, "shortlist": shortlist, "consensus": consensus}
+    request = _EvaluationRequest(
+        model,
+        test,
+        references=tuple(reference or ()),
+        hypotheses=hypotheses,
+        compare=compare,
+        protocol=protocol,
         languages=(source_language, target_language),
-        search={key: value for key, value in settings.items() if value is not None},
-        precision=_precision(precision),
+        search=given_options(search),
+        precision=precision,
         threads=threads,
     )
     with terminal_progress() as progress:
-        result = _evaluate(
-            _Question(model, test, reference=tuple(reference or ()), hypotheses=hypotheses, compare=compare),
-            request,
-            protocol_name=protocol,
-            progress=progress,
-        )
-        folder = None
-        if result.model_folder is not None:
-            try:
-                folder = write_evaluation(
-                    result.model_folder,
-                    result.record,
-                    hypotheses=result.hypotheses,
-                    references=result.test.references,
-                )
-            except OSError as fault:
-                progress.warn(f"the record could not be written beside {result.model_folder} ({fault})")
+        result = _evaluate(request, progress=progress)
+        folder = _write_record(result, progress=progress)
     if json_output:
         typer.echo(_as_json(result.record, folder))
     else:
         _draw(result.record, folder)
 
 
-class _Question(NamedTuple):
-    """What is to be scored on what."""
+class _EvaluationRequest(NamedTuple):
+    """What to score, on which test set, and how to translate it."""
 
     model: str | None
     test: str | None
-    """The run's own if unset."""
-    reference: tuple[Path, ...]
+    """The run's own test pairs if None."""
+    references: tuple[Path, ...]
     hypotheses: Path | None
     compare: str | None
-
-
-class _Request(NamedTuple):
-    """How to translate."""
-
+    protocol: str
     languages: tuple[str | None, str | None]
-    search: dict[str, float]
-    precision: "WantedPrecision"
+    search: "DecodingOptions"
+    precision: PrecisionName
     threads: int | None
 
 
 class _Result(NamedTuple):
-    """What came out."""
+    """The scores of an evaluation, and what they were computed from."""
 
     record: "EvaluationRecord"
     hypotheses: list[str]
@@ -140,15 +137,7 @@ def _model_and_test(names: list[str], *, has_hypotheses: bool) -> tuple[str | No
     )
 
 
-def _precision(name: str) -> "WantedPrecision":
-    from transduce.errors import ConfigError
-
-    if name not in ("auto", "int8", "bf16", "float32"):
-        raise ConfigError(f"There is no precision {name!r} here. There are: auto, int8, bf16, float32.")
-    return cast("WantedPrecision", name)
-
-
-def _evaluate(question: _Question, request: _Request, *, protocol_name: str, progress: "Progress") -> _Result:
+def _evaluate(request: _EvaluationRequest, *, progress: "Progress") -> _Result:
     from transduce.cli.evaluated_model import open_model
     from transduce.data.formats import Selection
     from transduce.evaluation.evaluate import System
@@ -159,56 +148,56 @@ def _evaluate(question: _Question, request: _Request, *, protocol_name: str, pro
     from transduce.evaluation.significance import SAMPLES, paired_bootstrap
 
     model = None
-    if question.model is not None:
-        model = open_model(question.model, search=request.search, precision=request.precision, threads=request.threads)
+    if request.model is not None:
+        model = open_model(request.model, search=request.search, precision=request.precision, threads=request.threads)
     source, target = request.languages
     if model is not None:
         source, target = source or model.languages.source, target or model.languages.target
-    protocol = protocol_named(protocol_name, target_language=target)
-    test = _test_set(question, Selection(source, target))
+    protocol = protocol_named(request.protocol, target_language=target)
+    test = _test_set(request, Selection(source, target))
     if test.skipped:
-        progress.note(f"{test.skipped:,} pairs that {test.name} marks as unfinished are left out")
-    given = read_hypotheses(question.hypotheses, test) if question.hypotheses is not None else None
-    system = model.system if model is not None else System(str(question.hypotheses))
+        progress.note(f"left out {test.skipped:,} pairs that {test.name} marks as unfinished")
+    given = read_hypotheses(request.hypotheses, test) if request.hypotheses is not None else None
+    system = model.system if model is not None else System(str(request.hypotheses))
     record, hypotheses = evaluate_system(system, test, protocol=protocol, hypotheses=given, progress=progress)
     if given is not None:
-        record = record.model_copy(update={"system": str(question.hypotheses)})
+        record = record.model_copy(update={"system": str(request.hypotheses)})
         if protocol.name == "detokenised" and 2 * lines_that_look_tokenised(hypotheses) > len(hypotheses):
             progress.warn(
-                f"most lines of {question.hypotheses} end in a full stop set apart: scores are meant for "
-                "detokenised text"
+                f"most lines of {request.hypotheses} end in a space and a full stop, so they look tokenised; the "
+                "scores are meant for detokenised text"
             )
-    if question.compare is not None:
-        baseline = _output_of(question.compare, test, request, progress=progress)
+    if request.compare is not None:
+        baseline = _output_of(request.compare, test, request, progress=progress)
         with progress.stage("comparing", unit="samples") as stage:
             differences = paired_bootstrap(baseline, hypotheses, test.references, protocol=protocol)
             stage.advance(SAMPLES)
-        record = record.model_copy(update={"compared_with": question.compare, "differences": differences})
-    # Given output is not the model's: kept beside the model, it would pass for the model's own.
+        record = record.model_copy(update={"compared_with": request.compare, "differences": differences})
+    # Given output may come from another model, so its scores are not saved with this one.
     return _Result(record, hypotheses, test, model.folder if model is not None and given is None else None)
 
 
-def _test_set(question: _Question, selection: "Selection") -> "ReferenceSet":
+def _test_set(request: _EvaluationRequest, selection: "Selection") -> "ReferenceSet":
     from transduce.errors import ConfigError
     from transduce.evaluation.reference_set import kept_aside_by, read_reference_set
     from transduce.model_directory import find_model
 
-    if question.test is not None:
-        return read_reference_set(question.test, selection=selection, more_references=question.reference)
-    assert question.model is not None
-    test = kept_aside_by(find_model(question.model).parent)
+    if request.test is not None:
+        return read_reference_set(request.test, selection=selection, more_references=request.references)
+    assert request.model is not None
+    test = kept_aside_by(find_model(request.model).parent)
     if test is None:
         raise ConfigError(
-            f"{question.model} kept no test pairs aside. Name a test set: transduce evaluate {question.model} "
+            f"{request.model} has no test pairs of its own. Name a test set: transduce evaluate {request.model} "
             "test.en,test.de"
         )
-    if question.reference:
-        raise ConfigError("--reference adds to a test set that is named; name the one that it belongs to.")
+    if request.references:
+        raise ConfigError("--reference adds references to a test set that you name, and none was named.")
     return test
 
 
-def _output_of(name: str, test: "ReferenceSet", request: _Request, *, progress: "Progress") -> list[str]:
-    """Return a file's lines, or what a model makes of the test set."""
+def _output_of(name: str, test: "ReferenceSet", request: _EvaluationRequest, *, progress: "Progress") -> list[str]:
+    """Return the lines of a file of output, or a model's translations of the test set."""
     from transduce.cli.evaluated_model import open_model
     from transduce.evaluation.evaluate import translate_test_set
     from transduce.evaluation.reference_set import read_hypotheses
@@ -217,6 +206,21 @@ def _output_of(name: str, test: "ReferenceSet", request: _Request, *, progress: 
         return read_hypotheses(Path(name), test)
     other = open_model(name, search=request.search, precision=request.precision, threads=request.threads)
     return translate_test_set(other.system, test.sources, progress=progress).hypotheses
+
+
+def _write_record(result: _Result, *, progress: "Progress") -> Path | None:
+    """Save the scores with the model that they belong to; return the folder."""
+    from transduce.evaluation.record import write_evaluation
+
+    if result.model_folder is None:
+        return None
+    try:
+        return write_evaluation(
+            result.model_folder, result.record, hypotheses=result.hypotheses, references=result.test.references
+        )
+    except OSError as fault:
+        progress.warn(f"the scores could not be saved in {result.model_folder} ({fault})")
+        return None
 
 
 def _as_json(record: "EvaluationRecord", folder: Path | None) -> str:

@@ -1,22 +1,24 @@
 """A model opened for `evaluate` and `likelihood`: its translator, and what an evaluation records of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from transduce.cli.loading import load_translator
 from transduce.compute import processor_name
+from transduce.decoding.config import DecodingOptions
 from transduce.evaluation.evaluate import System, SystemOutput
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.evaluation.record import TranslationSettings
 from transduce.files import sha256_of_file
-from transduce.model_directory import WEIGHTS, Description, Languages, find_model, load_model
+from transduce.model_directory import WEIGHTS, Description, Languages
 from transduce.translator import Translator
 from transduce.translator.translator import WantedPrecision
 
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A model that was opened to be evaluated."""
+    """A loaded model and what its evaluation needs."""
 
     folder: Path
     languages: Languages
@@ -25,12 +27,11 @@ class EvaluatedModel:
 
 
 def open_model(
-    name: str, *, search: Mapping[str, float], precision: WantedPrecision = "float32", threads: int | None = None
+    name: str, *, search: DecodingOptions, precision: WantedPrecision = "float32", threads: int | None = None
 ) -> EvaluatedModel:
-    """Open a model directory or run; the settings of `search` replace the model's own."""
-    folder = find_model(name)
-    directory = load_model(folder)
-    translator = Translator([directory], precision=precision, threads=threads)
+    """Load a model; `search` replaces the model's own settings of the search."""
+    translator = load_translator(name, precision=precision, threads=threads)
+    directory = translator.models[0]
     config = translator.configure(**search)
     network, tokenizers = translator.networks[0], translator.tokenizers
 
@@ -46,7 +47,7 @@ def open_model(
         log_probabilities=log_probabilities,
         training_hashes=directory.training_hashes(),
         settings=TranslationSettings(
-            model_sha256=sha256_of_file(folder / WEIGHTS),
+            model_sha256=sha256_of_file(directory.folder / WEIGHTS),
             beam=config.beam,
             length_penalty=config.length_penalty,
             shortlist=config.shortlist,
@@ -54,10 +55,10 @@ def open_model(
             precision=translator.precision,
             averaging=averaging_of(directory.description),
         ),
-        threads=translator.compute.threads,
+        threads=translator.threads,
         processor=processor_name(),
     )
-    return EvaluatedModel(folder, languages=translator.languages, translator=translator, system=system)
+    return EvaluatedModel(directory.folder, languages=translator.languages, translator=translator, system=system)
 
 
 def averaging_of(description: Description) -> str | None:

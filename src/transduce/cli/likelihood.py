@@ -1,8 +1,10 @@
-"""`transduce likelihood`: how probable a model finds translations that are given."""
+"""`transduce likelihood`: computes the log-probability of given translations."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from transduce.cli.options import ModelName, SourceLanguage, TargetLanguage, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,23 +15,22 @@ _PAIRS_AT_ONCE = 1024
 
 
 def likelihood(
-    model: Annotated[str, typer.Argument(help="A model directory or run.")],
+    model: ModelName,
     pairs: Annotated[
         str,
-        typer.Argument(help="Pairs of text: two aligned files a.en,a.de or one .tsv, .csv, .jsonl, .po, .tmx or .xlf."),
+        typer.Argument(
+            help="Sentence pairs: two aligned files a.en,a.de or one .tsv, .csv, .jsonl, .po, .tmx or .xlf.",
+            show_default=False,
+        ),
     ],
-    source_language: Annotated[
-        str | None, typer.Option("--from", help="Source language, such as en; the model's unless given.")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option("--to", help="Target language, such as de; the model's unless given.")
-    ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    threads: Threads = None,
     json_output: Annotated[bool, typer.Option("--json", help="Write one JSON object for each pair.")] = False,
 ) -> None:
-    """Give log p(target | source) of each pair, natural logarithm, and of each of its pieces.
+    """Compute log p(target | source) of each pair, as a natural logarithm.
 
-    One line for each pair: the sum, a tab, and the pieces with their own values, the end mark last.
+    The output has one line per pair: the sum, a tab, and the log-probability of each piece and of the end token.
     """
     from transduce.cli.evaluated_model import open_model
     from transduce.cli.terminal import terminal_progress

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.options import Json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,7 +21,7 @@ def models(
             metavar="[FOLDER]…", help="Folders that hold models or runs; models/ and runs/ unless given.", exists=True
         ),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+    json_output: Json = False,
 ) -> None:
     """List the bundled models and those in your folders, with languages, sizes and scores."""
     import json

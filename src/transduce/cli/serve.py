@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from transduce.cli.options import PrecisionName, TermsMode, Threads
+
 _EXTRA = ("fastapi", "multipart", "prometheus_client", "py3langid", "uvicorn")
 
 
@@ -33,16 +35,16 @@ def serve(
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(help="Address of a proxy whose X-Forwarded headers are trusted.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
+    threads: Threads = None,
     precision: Annotated[
-        Literal["auto", "int8", "bf16", "float32"] | None,
+        PrecisionName | None,
         typer.Option(help="Number format of the computation.  [default: auto]"),
     ] = None,
     glossary: Annotated[
         Path | None, typer.Option(help="A file of terms and their translations, in two columns; read again on SIGHUP.")
     ] = None,
     terms: Annotated[
-        Literal["enforced", "preferred"] | None,
+        TermsMode | None,
         typer.Option(help="How strictly to apply the glossary, as in translate.  [default: enforced]"),
     ] = None,
     memory_limit: Annotated[int | None, typer.Option(help="Replace the model process above this memory. [MB]")] = None,

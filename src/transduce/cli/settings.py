@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from transduce.cli.options import Json
+
 if TYPE_CHECKING:
     from transduce.experiment import Setting
 
@@ -13,7 +15,7 @@ def settings(
         str | None, typer.Argument(help="A key such as training.steps, or a section; all unless given.")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Write the page docs/settings.md.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+    json_output: Json = False,
 ) -> None:
     """List what an experiment can set: meaning, unit, default, and section of the paper."""
     import dataclasses

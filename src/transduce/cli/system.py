@@ -1,9 +1,11 @@
 """`transduce system`: what a bug report should say about the machine."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+
+from transduce.cli.options import Json
 
 LIBRARIES = (
     "torch",
@@ -32,7 +34,7 @@ FEATURES = {
 
 
 def system(
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON for scripts.")] = False,
+    json_output: Json = False,
 ) -> None:
     """Show versions, processor, precision, threads, memory and disk, for a bug report."""
     import json

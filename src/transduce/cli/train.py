@@ -1,9 +1,11 @@
-"""`transduce train`: parallel text in, a model directory out, and nothing lost in between."""
+"""`transduce train`: trains a model on parallel text, and continues a run that was interrupted."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from transduce.cli.options import Threads
 
 if TYPE_CHECKING:
     from transduce.pipeline.planning import Request
@@ -22,39 +24,38 @@ def train(
         list[str] | None, typer.Option("--train", help=f"Training text, repeatable: {CORPUS}")
     ] = None,
     valid_text: Annotated[
-        list[str] | None, typer.Option("--valid", help="Validation text; held out of the training text unless given.")
+        list[str] | None, typer.Option("--valid", help="Validation text; part of the training text unless given.")
     ] = None,
     test_text: Annotated[
-        list[str] | None, typer.Option("--test", help="Test text, kept aside and scored by `evaluate`.")
+        list[str] | None,
+        typer.Option("--test", help="Test text, for `transduce evaluate`; part of the training text unless given."),
     ] = None,
     source_language: Annotated[str | None, typer.Option("--from", help="Source language, such as en.")] = None,
     target_language: Annotated[str | None, typer.Option("--to", help="Target language, such as de.")] = None,
     output: Annotated[
-        Path | None, typer.Option(help="The run directory. If it holds a run, training goes on where it stopped.")
+        Path | None, typer.Option(help="The run directory. If it holds a run, training continues there.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="tiny, small, base, big, …; chosen by the size of the corpus unless given.")
+        str | None, typer.Option(help="tiny, small, base, big, …; chosen by the corpus size unless given.")
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Set any key; `transduce settings` lists them."),
+        typer.Option(
+            "--set", metavar="SECTION.KEY=VALUE", help="Set any key, repeatable; `transduce settings` lists them."
+        ),
     ] = None,
-    start_from: Annotated[
-        str | None, typer.Option(help="Begin with the weights and tokenizer of this model, with a fresh optimizer.")
-    ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads to compute with; all cores unless given.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Prepare, say what training will take, and stop.")] = False,
+    start_from: Annotated[str | None, typer.Option(help="Start from the weights and tokenizer of this model.")] = None,
+    threads: Threads = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Prepare the text, estimate the training time, and stop.")
+    ] = False,
     write_experiment: Annotated[
-        Path | None, typer.Option(help="Write the experiment to this file, every key explained, and stop.")
+        Path | None, typer.Option(help="Write an experiment file with every key explained, and stop.")
     ] = None,
 ) -> None:
-    """Learn to translate from parallel text. Only --train and --output are needed; run it again to go on."""
-    from transduce.cli.terminal import terminal_progress
+    """Train a model on parallel text. Needs --train and --output; run it again to continue."""
     from transduce.errors import ConfigError
-    from transduce.pipeline.command import announce, request_of
-    from transduce.pipeline.command import train as train_run
-    from transduce.training.interruption import StopRequest, stopping_on_signals
-    from transduce.training.trainer import Ending
+    from transduce.pipeline.command import request_of
 
     request = request_of(
         experiment=experiment,
@@ -70,10 +71,20 @@ def train(
     if output is None and experiment is not None:
         output = Path("runs") / experiment.stem
     if output is None:
-        raise ConfigError("Say where the run is to be: --output runs/NAME.")
+        raise ConfigError("Name the run directory: --output runs/NAME.")
+    _train(request, output, is_dry=dry_run)
+
+
+def _train(request: "Request", output: Path, *, is_dry: bool) -> None:
+    from transduce.cli.terminal import terminal_progress
+    from transduce.pipeline.command import announce
+    from transduce.pipeline.command import train as train_run
+    from transduce.training.interruption import StopRequest, stopping_on_signals
+    from transduce.training.trainer import Ending
+
     stop = StopRequest()
     with terminal_progress() as progress:
-        if dry_run:
+        if is_dry:
             announce(request, output, progress=progress)
             return
         try:

@@ -1,11 +1,25 @@
-"""`transduce translate`: lines in, lines out; documents in, the same documents filled in."""
+"""`transduce translate`: translates text line by line, or fills in the translations that a document lacks."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
 import typer
 
+from transduce.cli.options import (
+    Beam,
+    GlossaryFile,
+    LengthPenalty,
+    ModelName,
+    Precision,
+    SourceLanguage,
+    TargetLanguage,
+    Terms,
+    Threads,
+    UsesConsensus,
+    UsesShortlist,
+    given_options,
+)
 from transduce.cli.translate_documents import DocumentRequest, fill_documents, requested_documents, require_place
 
 if TYPE_CHECKING:
@@ -18,74 +32,53 @@ if TYPE_CHECKING:
 
 
 def translate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, a run, or a bundled model's name.")],
+    model: ModelName,
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="Text files, a sentence or paragraph a line; - or none is stdin. Or documents: .po, .tmx, .xlf, .tsv, "
-            ".jsonl, .html.",
+            help="Text files with a sentence or paragraph per line, or documents: .po, .tmx, .xlf, .tsv, .jsonl, "
+            ".html. Standard input if none is given, or for -.",
         ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Translate this text instead of files.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write here instead of to stdout.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
+    output: Annotated[Path | None, typer.Option(help="The file to write; standard output unless given.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
     format_name: Annotated[
         str | None,
-        typer.Option("--format", help="text, po, tmx, xliff, tsv, jsonl or html; by the name's ending unless given."),
+        typer.Option("--format", help="text, po, tmx, xliff, tsv, jsonl or html; by the file name unless given."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="In a document, replace the translations that are there.")
+        bool, typer.Option("--overwrite", help="In a document, also replace existing translations.")
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a document that was interrupted.")] = False,
-    source_language: Annotated[
-        str | None, typer.Option("--from", help="A document's source language; the model's unless given.")
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a document that was interrupted.")] = False,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    glossary: GlossaryFile = None,
+    terms: Terms = "enforced",
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    shortlist: UsesShortlist = None,
+    consensus: UsesConsensus = None,
+    alternatives: Annotated[
+        int | None, typer.Option(min=1, help="Number of translations per line, separated by tabs.")
     ] = None,
-    target_language: Annotated[
-        str | None, typer.Option("--to", help="A document's target language; the model's unless given.")
-    ] = None,
-    glossary: Annotated[
-        Path | None, typer.Option(help="Terms and their translations, two columns in a .tsv, .csv or .jsonl file.")
-    ] = None,
-    terms: Annotated[
-        Literal["enforced", "preferred"],
-        typer.Option(help="Search among translations with the glossary's terms only, or take them where they come up."),
-    ] = "enforced",
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept alive; 1 is greedy.  [default: 4]")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="α of the length penalty.  [default: 0.6]")] = None,
-    shortlist: Annotated[
-        bool | None,
-        typer.Option(
-            help="Choose among the tokens that a sentence's words can become; the model's setting unless given."
-        ),
-    ] = None,
-    consensus: Annotated[
-        bool | None,
-        typer.Option(
-            help="Take what the hypotheses agree on, best with a wide beam, not the most probable; the model's setting "
-            "unless given."
-        ),
-    ] = None,
-    alternatives: Annotated[int | None, typer.Option(min=1, help="Outputs for each line, separated by tabs.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="With --sample: below 1 is safer, above 1 bolder.")] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of beam search.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="With --sample: divides the log-probabilities.")] = None,
     top_k: Annotated[int | None, typer.Option(help="With --sample: draw among the k most probable tokens.")] = None,
     top_p: Annotated[
-        float | None, typer.Option(help="With --sample: draw among the top share p of probability.")
+        float | None, typer.Option(help="With --sample: draw among the most probable tokens that make up p.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="With --sample: the same seed draws the same.")] = None,
-    precision: Annotated[
-        Literal["auto", "int8", "bf16", "float32"],
-        typer.Option(help="What to compute in; auto takes the fastest that the processor has."),
-    ] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads; all cores unless given.")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --sample: seed of the random numbers.")] = None,
+    precision: Precision = "auto",
+    threads: Threads = None,
     json_output: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line, with scores and tokens.")
+        bool, typer.Option("--json", help="Write one JSON object per line, with scores and tokens.")
     ] = False,
 ) -> None:
-    """Translate text, line by line, with a model that `transduce train` made; or fill in what a document lacks.
+    """Translate text line by line, or fill in the missing translations of a document.
 
-    Each line may be a paragraph: its sentences are translated one by one and put together again.
+    A line may be a paragraph: its sentences are translated one by one and put together again.
     """
     options = {
         "beam": beam if beam is not None else _wide_enough(alternatives, sample=sample),
@@ -114,11 +107,12 @@ def translate(
     else:
         _refuse_documents_only(request)
         _refuse_to_overwrite(output, force=force)
-    from transduce.translator import Glossary, Translator, read_glossary
+    from transduce.cli.loading import load_translator
+    from transduce.translator import Glossary, read_glossary
 
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
-    translator = Translator.load(model, precision=precision, threads=threads)
-    config = translator.configure(**{key: value for key, value in options.items() if value is not None})
+    translator = load_translator(model, precision=precision, threads=threads)
+    config = translator.configure(**given_options(options))
     if request.documents:
         fill_documents(translator, config, request, glossary=wanted)
         return

@@ -4,7 +4,7 @@ The defaults are the paper's: beam 4, length penalty 0.6, at most input length +
 end token, in the source as in the output: a source of n pieces and its end gives at most n + 50 pieces and an end.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypedDict
 
 from pydantic import BaseModel, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
@@ -83,3 +83,22 @@ class DecodingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
                 "Set sample = true, or leave them out."
             )
         return self
+
+
+class DecodingOptions(TypedDict, total=False):
+    """The settings of `DecodingConfig` as keyword arguments: those left out keep the model's own values."""
+
+    beam: int
+    length_penalty: float
+    extra_length: int
+    minimum_length: int
+    maximum_length: int | None
+    stop: Literal["certain", "full"]
+    shortlist: bool
+    consensus: bool
+    alternatives: int
+    sample: bool
+    temperature: float
+    top_k: int | None
+    top_p: float
+    seed: int

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from transduce.architectures import parameter_count
+from transduce.compute import give_back_freed_memory, settle
 from transduce.errors import ConfigError, TransduceError
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
@@ -38,11 +39,13 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
     settings = read_frame(inlet)
     if settings is None:
         return
+    settle(threads=settings["threads"], precision="float32", device="cpu")
     try:
         translators = {
             name: Translator.load(folder, threads=settings["threads"], precision=settings["precision"])
             for name, folder in settings["models"].items()
         }
+        give_back_freed_memory()
         tasks = tasks_with(glossary_for(translators.values(), settings["glossary"], mode=settings["terms"]))
         for translator in translators.values():
             translator.translate(_TRIAL_TEXT, beam=1, alternatives=1, maximum_length=4)

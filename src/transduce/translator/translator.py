@@ -1,22 +1,25 @@
-"""Text in, `Translation` out: what joins tokenizer, network and search.
+"""The translator: joins tokenizer, network and search, and turns texts into `Translation`s.
 
-A text is cut into sentences, each sentence's placeholders are taken out, its pieces looked up, batches of similar
-length searched, and everything put together again in the order in which it came. What a sentence becomes does not
-depend on what it is batched with.
+It cuts a text into sentences, replaces their placeholders by symbols, encodes them, searches batches of similar length,
+and puts the results together in the original order. The translation of a sentence does not depend on the other
+sentences of its batch.
+
+Loading and translating leave the host process as it was: torch's threads are set only while a translator computes, and
+only if `threads` was given.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import torch
 from pydantic import ValidationError
 
-from transduce.compute import fastest_precision, give_back_freed_memory, processor_flags, settle
+from transduce.compute import available_cores, fastest_precision, processor_flags, torch_threads
 from transduce.data.shortlist import Shortlist
-from transduce.decoding.config import DecodingConfig
+from transduce.decoding.config import DecodingConfig, DecodingOptions
 from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.engine import Int8Network, Precision, choose_precision
@@ -36,24 +39,15 @@ from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.placeholders import Protected, missing, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.translator.enforcement import refuse_drawn_terms, search_with_terms
+from transduce.translator.model_decoding import decoding_of
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation
 
 WantedPrecision = Precision | Literal["auto"]
 _LONGEST_UNLESS_KNOWN = 256
-# A sentence this many times longer than the model has seen is no sentence: it is refused, not cut into nonsense.
+# A sentence this many times longer than any that the model has seen is refused: its parts would be nonsense.
 _REFUSED_FACTOR = 16
-# What a model directory, which may be a stranger's, can ask of the search; a caller may ask for more.
-_MOST_OF_A_MODEL = {
-    "beam": 100,
-    "alternatives": 100,
-    "length_penalty": 10,
-    "extra_length": 1000,
-    "minimum_length": 1000,
-}
-
-
 _Found = tuple[Sentence, list[Hypothesis]]
 
 
@@ -69,7 +63,7 @@ class Translator:
         if len(fingerprints) > 1:
             raise ModelError("Models of an ensemble must share one tokenizer; these have different ones.")
         self.tokenizers = models[0].tokenizers
-        self.compute = settle(threads=threads, precision="float32", device="cpu")
+        self._threads = threads
         self.precision = _choose_precision(precision, models)
         if self.precision == "int8":
             steppers: list[Stepwise[Any]] = [_frozen(model) for model in models]
@@ -80,7 +74,7 @@ class Translator:
             steppers = [TorchStepper(network) for network in self.networks]
         self.models = tuple(models)
         self.stepper: Stepwise[Any] = steppers[0] if len(steppers) == 1 else Ensemble(steppers)
-        self.decoding = self._decoding_of_the_model()
+        self.decoding = decoding_of(models[0])
 
     @classmethod
     def load(cls, *names: str | Path, precision: WantedPrecision = "auto", threads: int | None = None) -> "Translator":
@@ -88,56 +82,63 @@ class Translator:
 
         `precision` is int8, bf16 or float32; auto takes the fastest that this processor has.
         """
-        translator = cls([load_model(find_model(str(n))) for n in names], precision=precision, threads=threads)
-        give_back_freed_memory()
-        return translator
+        return cls([load_model(find_model(str(name))) for name in names], precision=precision, threads=threads)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that translate: unless given, all cores for int8 and torch's own setting otherwise."""
+        return self._threads or (available_cores() if self.precision == "int8" else torch.get_num_threads())
 
     @property
     def languages(self) -> Languages:
-        """The languages translated from and to, where they are known."""
+        """The source and target language, if the model names them."""
         return self.models[0].description.languages
 
     @cached_property
     def networks(self) -> list[Network]:
-        """The networks themselves, for likelihoods and for looking inside: in bf16 if that translates, else float32."""
+        """The torch networks, for likelihoods and inspection: in bf16 if the precision is bf16, else in float32."""
         dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
         return [weights().network().to(dtype) for weights in self._weights]
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that is equal for equal models, computed in the same precision."""
+        """A text that is equal for equal models of equal precision."""
         weights = [sha256_of_file(model.folder / WEIGHTS) for model in self.models]
         lists = [sha256_of_file(m.folder / SHORTLIST) for m in self.models[:1] if (m.folder / SHORTLIST).is_file()]
         return " ".join([*weights, self.tokenizers.fingerprint, self.precision, *lists])
 
     @property
     def longest_sentence(self) -> int:
-        """The most pieces of a sentence, its end token included, that the model has learned from."""
+        """The length of the longest sentence that the model was trained on, in pieces with the end token."""
         return self.models[0].description.longest_sentence or _LONGEST_UNLESS_KNOWN
 
     @overload
-    def translate(self, text: str, **options: Any) -> Translation: ...  # noqa: ANN401
+    def translate(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
+        self, text: str, *, glossary: Glossary = ..., **options: Unpack[DecodingOptions]
+    ) -> Translation: ...
     @overload
-    def translate(self, text: Iterable[str], **options: Any) -> list[Translation]: ...  # noqa: ANN401
+    def translate(
+        self, text: Iterable[str], *, glossary: Glossary = ..., **options: Unpack[DecodingOptions]
+    ) -> list[Translation]: ...
 
     def translate(
         self,
         text: str | Iterable[str],
         *,
         glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
-        **options: Any,
+        **options: Unpack[DecodingOptions],
     ) -> Translation | list[Translation]:
         """Translate a text, or each of several; `options` are those of `DecodingConfig`, such as beam=4.
 
-        Each may be a paragraph: its sentences are translated one by one and put together again.
+        A text may be a paragraph: its sentences are translated one by one and put together again.
         """
         config = self.configure(**options)
         if isinstance(text, str):
             return self.translate_all([text], config, glossary=glossary)[0]
         return self.translate_all(list(text), config, glossary=glossary)
 
-    def configure(self, **options: Any) -> DecodingConfig:  # noqa: ANN401
-        """Return the model's own settings of the search with `options` laid over them."""
+    def configure(self, **options: Unpack[DecodingOptions]) -> DecodingConfig:
+        """Return the settings of the search: the model's own, replaced by those in `options`."""
         try:
             return DecodingConfig.model_validate({**self.decoding.model_dump(), **options})
         except ValidationError as fault:
@@ -155,9 +156,10 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
     ) -> list[Translation]:
-        """Translate texts under one configuration; `numbers` key the random draws, `prefixes` force beginnings.
+        """Translate texts with one configuration; `numbers` are the keys of the random draws.
 
-        A prefix is forced on the first sentence of its text. Terms of the `glossary` are enforced or preferred.
+        The first sentence of a text must begin with the text's prefix, if `prefixes` are given. Terms of the `glossary`
+        are enforced or preferred, as its mode says.
         """
         refuse_drawn_terms(config, glossary)
         refusals = [self._refusal(text) for text in texts]
@@ -173,14 +175,14 @@ class Translator:
         ]
 
     def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
-        """Return how probable the model finds each pair's target, given its source, both taken as one sentence."""
+        """Return the log-probability of each pair's target, given its source; each is taken as one sentence."""
         assert len(self.models) == 1, "likelihood is defined for one model"
         encoded = encode_pairs(self.tokenizers, pairs)
+        with torch_threads(self._threads):
+            rows = log_probabilities_of_pairs(self.networks[0], encoded)
         return [
-            Likelihood(tuple(self.tokenizers.target.piece(token) for token in target), tuple(log_probabilities))
-            for (_, target), log_probabilities in zip(
-                encoded, log_probabilities_of_pairs(self.networks[0], encoded), strict=True
-            )
+            Likelihood(tuple(self.tokenizers.target.piece(token) for token in target), tuple(row))
+            for (_, target), row in zip(encoded, rows, strict=True)
         ]
 
     def attention(
@@ -190,12 +192,12 @@ class Translator:
         target: str | None = None,
         numbers: bool = False,
         glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
-        **options: Any,  # noqa: ANN401
+        **options: Unpack[DecodingOptions],
     ) -> AttentionReport:
-        """Return what every head did for a sentence and its translation: search's own, or the `target` forced.
+        """Return the attention weights of every head for a sentence and its translation: `target`, or the search's.
 
-        The weights come from one teacher-forced pass of the float32 network over the finished translation; how far
-        that is from the precision that translated, the report tells. `numbers` adds each head's q, k and v.
+        The weights come from one teacher-forced pass of the float32 network over the finished translation. The report
+        says how much this pass differs from the precision that translated. `numbers` adds each head's q, k and v.
         """
         config = self.configure(**options)
 
@@ -211,19 +213,20 @@ class Translator:
             source, shown = forced_pair(self.tokenizers, text, target)
             self._refuse_to_inspect(source.ids, longest=self.longest_sentence)
             self._refuse_to_inspect(shown.ids, longest=self.longest_sentence + config.extra_length)
-        return inspect(
-            self._weights[0]().network(),
-            self.tokenizers.target,
-            replace(source, language=self.languages.source),
-            replace(shown, language=self.languages.target),
-            translated=TranslationSource(
-                precision=self.precision,
-                models=len(self.models),
-                is_forced=target is not None,
-                log_probabilities=stepped_log_probabilities(self.stepper, source.ids, shown.ids),
-            ),
-            with_numbers=numbers,
-        )
+        with torch_threads(self._threads):
+            return inspect(
+                self._weights[0]().network(),
+                self.tokenizers.target,
+                replace(source, language=self.languages.source),
+                replace(shown, language=self.languages.target),
+                translated=TranslationSource(
+                    precision=self.precision,
+                    models=len(self.models),
+                    is_forced=target is not None,
+                    log_probabilities=stepped_log_probabilities(self.stepper, source.ids, shown.ids),
+                ),
+                with_numbers=numbers,
+            )
 
     def head_numbers(
         self, *, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
@@ -232,24 +235,27 @@ class Translator:
 
         `attention(numbers=True)` gives those of all heads.
         """
-        return head_numbers(self._weights[0]().network(), source, target, stack, layer, head)
+        with torch_threads(self._threads):
+            return head_numbers(self._weights[0]().network(), source, target, stack, layer, head)
 
     def _search(
         self, sentences: Sequence[Sentence], config: DecodingConfig, *, glossary: Glossary
     ) -> list[list[Hypothesis]]:
+        is_int8 = self.precision == "int8"
         searcher = Searcher(
             self.stepper,
             self.tokenizers.target.decode,
-            threads=self.compute.threads if self.precision == "int8" else 1,
+            threads=self.threads if is_int8 else 1,
             shortlist=self._shortlist if config.shortlist else None,
         )
-        return search_with_terms(
-            sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizers.target
-        )
+        with torch_threads(None if is_int8 else self._threads):
+            return search_with_terms(
+                sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizers.target
+            )
 
     @cached_property
     def _shortlist(self) -> Shortlist:
-        """The first model's; a vocabulary that several share is asked of one of them."""
+        """The first model's shortlist; the models of an ensemble share one vocabulary."""
         shortlist = self.models[0].shortlist()
         if shortlist is None:
             raise ConfigError(
@@ -263,22 +269,6 @@ class Translator:
                 f"The sentence has {len(ids):,} pieces and this model has seen at most {self.longest_sentence:,}. "
                 "Look at one sentence at a time."
             )
-
-    def _decoding_of_the_model(self) -> DecodingConfig:
-        folder = self.models[0].folder
-        try:
-            decoding = DecodingConfig.model_validate(self.models[0].description.decoding)
-        except ValidationError as fault:
-            raise ModelError(
-                f"{folder} asks for a search that this version cannot do: {fault.errors()[0]['msg']}"
-            ) from None
-        for name, most in _MOST_OF_A_MODEL.items():
-            if (asked := getattr(decoding, name) or 0) > most:
-                raise ModelError(
-                    f"{folder} asks for decoding.{name} = {asked:g}, which could take all memory or time; a model may "
-                    f"ask for {most} at most. Lower it in its config.json, and give more yourself where you mean it."
-                )
-        return decoding
 
     def _refusal(self, text: str) -> str:
         most = _REFUSED_FACTOR * self.longest_sentence
@@ -327,7 +317,7 @@ class Translator:
                 protected, ids = self._encode(own[place][0])
                 key = (numbers[text] if numbers else text) * 1_000_003 + place
                 sentences.append(Sentence(text, place, protected, ids, key=key, prefix=tuple(prefix)))
-                prefix = []  # it is the first sentence's
+                prefix = []  # only the first sentence has it
         return sentences
 
     def _assemble(
