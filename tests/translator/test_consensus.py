@@ -130,7 +130,8 @@ def test_a_beam_of_one_and_samples_are_as_without(translator: Translator) -> Non
     cases: list[DecodingOptions] = [{"beam": 1}, {"sample": True, "alternatives": 4}]
     for options in cases:
         without = translator.translate(TEXTS, **options)
-        assert translator.translate(TEXTS, consensus=True, **options) == without
+        agreed: DecodingOptions = {**options, "consensus": True}
+        assert translator.translate(TEXTS, **agreed) == without
 
 
 def test_it_is_what_attention_is_shown_of(translator: Translator) -> None:
