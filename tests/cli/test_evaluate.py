@@ -134,9 +134,9 @@ def test_tokenised_output_is_warned_of(transduce: Command, tmp_path: Path, test_
     tokenised = tmp_path / "tokenised.de"
     tokenised.write_text("ein Hund .\n" * 6, encoding="utf-8", newline="\n")
     result = transduce("evaluate", test_files, "--hypotheses", tokenised, "--json")
-    assert "tokenised.de end in a full stop set apart" in result.stderr
+    assert "tokenised.de end in a space and a full stop" in result.stderr
     result = transduce("evaluate", test_files, "--hypotheses", tokenised, "--json", "--protocol", "paper", "--to", "de")
-    assert "set apart" not in result.stderr
+    assert "full stop" not in result.stderr
 
 
 def test_a_record_that_cannot_be_written_costs_no_score(
@@ -148,7 +148,7 @@ def test_a_record_that_cannot_be_written_costs_no_score(
     monkeypatch.setattr("transduce.evaluation.record.write_evaluation", refuse)  # root may write everywhere
     result = transduce("evaluate", small_model, test_files, "--json", "--threads", "1")
     assert as_json(result)["folder"] is None
-    assert "the record could not be written beside" in result.stderr
+    assert "the scores could not be saved in" in result.stderr
 
 
 def test_what_is_missing_is_asked_for(transduce: Command, test_files: str, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_run_alone_is_scored_on_what_it_kept_aside(
     assert found["data"]["sources"] == hash_of_lines([source for source, _ in kept])
     assert found["data"]["reference 1"] == hash_of_lines([target for _, target in kept])
     assert (found["sentences"], found["test"]) == (len(kept), str(run / "data" / "test"))
-    assert "name the one that it belongs to" in str(fault(transduce("evaluate", run, "--reference", "x")))
+    assert "a test set that you name, and none was named" in str(fault(transduce("evaluate", run, "--reference", "x")))
 
 
 def test_what_does_not_exist_is_named(transduce: Command, test_files: str, tmp_path: Path) -> None:
@@ -201,10 +201,11 @@ def test_what_does_not_exist_is_named(transduce: Command, test_files: str, tmp_p
 def test_an_unknown_precision_and_an_impossible_beam_are_refused(
     transduce: Command, small_model: Path, test_files: str
 ) -> None:
-    for option, value, reason in (("--precision", "int4", "'int4' is not one of"), ("--beam", "0", "0 is not in the")):
+    for option, value, reason in (("--precision", "int4", "'int4'"), ("--beam", "0", "greater than or equal to 1")):
         result = transduce("evaluate", small_model, test_files, option, value)
         assert result.exit_code == 2
-        assert f"Invalid value for '{option}': {reason}" in result.output
+        assert f"Invalid value for '{option}'" in result.output
+        assert reason in result.output
 
 
 def test_the_papers_protocol_is_the_librarys(transduce: Command, test_files: str) -> None:

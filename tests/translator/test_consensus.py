@@ -129,8 +129,9 @@ def test_company_changes_no_text(translator: Translator) -> None:
 def test_a_beam_of_one_and_samples_are_as_without(translator: Translator) -> None:
     cases: list[DecodingOptions] = [{"beam": 1}, {"sample": True, "alternatives": 4}]
     for options in cases:
-        with_consensus: DecodingOptions = {**options, "consensus": True}
-        assert translator.translate(TEXTS, **with_consensus) == translator.translate(TEXTS, **options)
+        without = translator.translate(TEXTS, **options)
+        agreed: DecodingOptions = {**options, "consensus": True}
+        assert translator.translate(TEXTS, **agreed) == without
 
 
 def test_it_is_what_attention_is_shown_of(translator: Translator) -> None:
