@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from transduce.pipeline.planning import Request
+    from transduce.pipeline.planning import TrainRequest
 
 CORPUS = (
     "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx or .xlf; each may be .gz, .xz, .zst or .bz2."
@@ -90,7 +90,7 @@ def train(
         raise typer.Exit(128 + stop.signal)
 
 
-def _write_experiment(request: "Request", path: Path) -> None:
+def _write_experiment(request: "TrainRequest", path: Path) -> None:
     from transduce.errors import ConfigError
     from transduce.experiment import gather_settings, merged, validate_experiment, write_toml
     from transduce.files import write_atomically
