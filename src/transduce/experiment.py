@@ -164,7 +164,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `lower` with its keys overridden by those of `upper`, section by section; tables as values are not merged."""
+    """Return `lower` with the keys of `upper` in their place, section by section; a value that is a table is replaced."""
     result = dict(lower)
     for section, keys in upper.items():
         below = result.get(section)

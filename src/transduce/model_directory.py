@@ -41,7 +41,7 @@ from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.text.tokenizer_pair import TokenizerPair
 
 FORMAT_VERSION = 2
-"""The newest format that this version reads. It writes format 1 if that suffices, so that older versions can read it."""
+"""The newest format that this version reads. It writes format 1 if that suffices, for older versions to read."""
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
 _LONGEST_HEADER = 16 << 20
@@ -274,7 +274,7 @@ def read_description(folder: Path) -> Description:
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(str(part) for part in without_kind(first["loc"]))
-        # A key of an untrusted file may hold line ends and control codes, so it is not written to the terminal as it is.
+        # A key of an untrusted file may hold line ends and control codes, so it is not printed as it is.
         where = where if where.isprintable() else repr(where)
         more = f", and {fault.error_count() - 1:,} other faults" if fault.error_count() > 1 else ""
         raise ModelError(

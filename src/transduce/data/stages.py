@@ -53,7 +53,7 @@ class Stages:
         self._config, self._folder, self._settings, self._progress = config, folder, settings, progress
 
     def finish(self, vocabulary_size: int, *, source_vocabulary_size: int | None = None) -> None:
-        """Run every stage whose result is missing; `source_vocabulary_size` is for sources with their own vocabulary."""
+        """Run every stage whose result is missing; give `source_vocabulary_size` if vocabularies are separate."""
         sweep(self._folder)
         if PreparedRecord.open(self._folder) is not None:  # finished before, but the text changed or a store is damaged
             shutil.rmtree(self._folder / TEXT, ignore_errors=True)

@@ -3,8 +3,8 @@
 - A sentence's own limit is its source's length without padding plus `extra_length` (6.1), so a longer neighbour in
   the batch gives it no more room; the authors' code took the padded length. Both lengths count the end token.
 - The padding, unknown and start tokens are never generated, and the end token not before `minimum_length`.
-- A forced prefix is kept as it is: only a prefix may put the unknown token into an output, or make an output longer than
-  its limit.
+- A forced prefix is kept as it is: only a prefix may put the unknown token into an output, or make an output longer
+  than its limit.
 """
 
 import math
@@ -52,7 +52,7 @@ class OutputRequest:
         *,
         prefixes: Sequence[Sequence[int]] | None,
     ) -> Self:
-        """Return the requirements of `config` on a padded batch; `prefixes` has a sequence, maybe empty, per sentence."""
+        """Return the requirements of `config` on a padded batch; a sentence without a prefix has an empty one."""
         tokens = stepper.tokens
         prefixes = [()] * len(source_BS) if prefixes is None else prefixes
         assert len(prefixes) == len(source_BS), "give one prefix for each sentence, or none at all"

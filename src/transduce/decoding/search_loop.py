@@ -26,7 +26,7 @@ class SearchState(Protocol):
 
 
 def run_search(stepper: Stepwise[State], source_BS: Ids, search: SearchState) -> list[list[Hypothesis]]:
-    """Step until every sentence is done, and return the outputs of each; a sentence leaves the batch when it is done."""
+    """Step until every sentence is done, and return the outputs of each; a sentence that is done leaves the batch."""
     found: list[list[Hypothesis]] = [[] for _ in source_BS]
     if not found:
         return found

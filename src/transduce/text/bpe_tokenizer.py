@@ -116,7 +116,7 @@ class BpeTokenizer(LearnedTokenizer):
         return [token for ids in self._processor.encode(words, num_threads=1) for token in ids[2:]]
 
     def _words(self, normal: str) -> list[str]:
-        """Cut a normalised text into words with their marks, of at most `LONGEST_WORD` characters; no piece spans two."""
+        """Cut a normalised text into words with their marks, of at most `LONGEST_WORD` characters each."""
         if not normal:
             return []
         words = (WORD_MARK + normal.replace(" ", " " + WORD_MARK)).split(" ")

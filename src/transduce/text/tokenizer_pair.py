@@ -81,7 +81,7 @@ class TokenizerPair:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash that is equal for pairs that encode alike; with one tokenizer and source ends, that of the tokenizer."""
+        """A hash that is equal for pairs that encode alike; for one tokenizer with source ends, its own fingerprint."""
         if self.is_shared and self.source_end:
             return self.target.fingerprint
         parts = f"{self.source.fingerprint} {self.target.fingerprint} {self.source_end}"
