@@ -164,7 +164,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `lower` with the keys of `upper` in their place, section by section; a value that is a table is replaced."""
+    """Return `lower` with the keys of `upper` set, section by section; a value that is a table is replaced."""
     result = dict(lower)
     for section, keys in upper.items():
         below = result.get(section)
