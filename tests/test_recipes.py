@@ -11,7 +11,7 @@ from transduce.data.formats import paths_of
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig, resolve_experiment, validate_experiment
 from transduce.model.config import ModelConfig
-from transduce.pipeline.planning import Choice, Request, choose_experiment
+from transduce.pipeline.planning import Choice, TrainRequest, choose_experiment
 from transduce.pipeline.run import opened_run
 from transduce.progress import Silent
 from transduce.training.trainer import Ending
@@ -85,7 +85,7 @@ def stand_in(recipe: Path, folder: Path, *, pairs: int) -> ExperimentConfig:
 @by_name
 def test_a_download_that_is_not_whole_is_refused(recipe: Path, tmp_path: Path) -> None:
     experiment = stand_in(recipe, tmp_path, pairs=30)
-    choice = Choice(experiment=experiment, preset=None, reason="", goes_on=False)
+    choice = Choice(experiment=experiment, preset=None, reason="", resumes=False)
     with (
         pytest.raises(DataError, match=r"holds 30 pairs, but data.expected_pairs says"),
         opened_run(choice, tmp_path / "run", progress=Silent()),
@@ -98,13 +98,13 @@ def test_a_download_that_is_not_whole_is_refused(recipe: Path, tmp_path: Path) -
 def test_a_recipe_starts(recipe: Path, tmp_path: Path) -> None:
     experiment = stand_in(recipe, tmp_path, pairs=60)
     whole = experiment.model_copy(update={"data": experiment.data.model_copy(update={"expected_pairs": {}})})
-    choice = Choice(experiment=whole, preset=None, reason="", goes_on=False)
+    choice = Choice(experiment=whole, preset=None, reason="", resumes=False)
     with opened_run(choice, tmp_path / "run", progress=Silent()) as run:
         assert run.train(stop_requested=lambda: False).ending is not Ending.STOPPED
 
 
 def test_a_recipe_takes_other_files_from_the_command_line(tmp_path: Path) -> None:
-    request = Request(
+    request = TrainRequest(
         file=PAPER[0], sections={"data": {"train": ["other.tsv"], "valid": [], "test": []}}, overrides=TINY
     )
     experiment = choose_experiment(request, tmp_path, progress=Silent()).experiment

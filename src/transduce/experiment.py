@@ -1,8 +1,8 @@
-"""An experiment is data + model + training + decoding: one TOML file, or a preset, or both.
+"""An experiment has four sections, data, model, training and decoding; it comes from a TOML file, a preset, or both.
 
-Precedence: preset, then file, then `--set section.key=value`. The resolved whole is written into the run. This is the
-one place that parses TOML, and the one place that turns pydantic's errors into a `ConfigError`: every fault at once,
-each with its dotted key and, for an unknown one, the nearest that exists.
+A file overrides its preset, and `--set section.key=value` overrides both. The run keeps the resolved experiment. Only
+this module parses TOML and turns pydantic's errors into a `ConfigError`, which lists every fault with its dotted key
+and, for an unknown key, the nearest one that exists.
 """
 
 import difflib
@@ -38,11 +38,11 @@ REMOVED = {
     f"training.{key}": "minimum risk training was removed. Delete the line to train without it"
     for key in ("risk_steps", "risk_peak", "risk_candidates")
 }
-"""Keys of earlier versions, and what became of them."""
+"""Keys of earlier versions, with the message that explains their removal."""
 
 
 class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
-    """Everything that decides what a run does."""
+    """All settings of a run."""
 
     data: DataConfig = DataConfig()
     model: AnyConfig = ModelConfig()
@@ -51,7 +51,7 @@ class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def tokenizers_suit_the_rest(self) -> Self:
-        """Refuse what the chosen tokenizers cannot do, before anything is prepared."""
+        """Refuse settings that the chosen tokenizers do not support."""
         data, training, model = self.data, self.training, self.model
         if data.pieces == "characters" and training.bpe_dropout > 0.0:
             raise ValueError(
@@ -78,7 +78,7 @@ class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def a_shortlist_is_learned_before_it_is_used(self) -> Self:
-        """Refuse a model that would ask its search for what it does not hold."""
+        """Refuse a search with a shortlist if training learns none."""
         if self.decoding.shortlist and not self.training.shortlist:
             raise ValueError(
                 "decoding.shortlist needs a shortlist, and training.shortlist = 0 learns none. Set training.shortlist "
@@ -150,13 +150,13 @@ def validate_experiment(content: Mapping[str, Any], *, where: str) -> Experiment
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file; what is wrong with it is told with its line."""
+    """Read a TOML file; a ConfigError names the line of a syntax error."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no experiment file {path}. `--write-experiment {path}` makes one.") from None
     except IsADirectoryError:
-        raise ConfigError(f"{path} is a folder, not an experiment file. To go on with a run, give --output.") from None
+        raise ConfigError(f"{path} is a folder, not an experiment file. To resume a run, give --output.") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text, so it cannot be an experiment file.") from None
     except tomllib.TOMLDecodeError as fault:
@@ -164,7 +164,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `lower` with the keys of `upper` laid over it, section by section; a key's own table is replaced whole."""
+    """Return `lower` with the keys of `upper` set, section by section; a value that is a table is replaced."""
     result = dict(lower)
     for section, keys in upper.items():
         below = result.get(section)

@@ -1,12 +1,12 @@
 """A model on disk: config.json, tokenizer.model, weights.safetensors, and README.md, its card.
 
-source_tokenizer.model is the tokenizer of the sources, where it is not that of the targets. Optional files are hashes
-of the training sentences (training_hashes.safetensors) and the shortlist (shortlist.safetensors).
+source_tokenizer.model exists if sources have their own tokenizer. Optional files are hashes of the training sentences
+(training_hashes.safetensors) and the shortlist (shortlist.safetensors).
 
-Names of weights are the paper's, unfused; fused forms are made on load. A tied matrix is stored once. Weights are
-float32, bf16, or int8 with a float32 scale per row (`<name>.scale`): w ≈ int8 * scale, the largest of a row being 127.
-Nothing in the folder can be executed, and nothing in it is believed before it is checked: sizes in the header of
-the weights are compared with the file and with the configuration before memory is taken for them.
+Weights have the names of the paper and are stored unfused; loading makes the fused forms. A tied matrix is stored once.
+Weights are float32, bf16, or int8 with a float32 scale per row (`<name>.scale`): w ≈ int8 * scale, with 127 for the
+largest weight of a row. No file in the folder is executed, and every file is checked before use: the sizes in the
+header of the weights must match the file and the configuration before memory is allocated for them.
 """
 
 import json
@@ -41,7 +41,7 @@ from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.text.tokenizer_pair import TokenizerPair
 
 FORMAT_VERSION = 2
-"""Of what this version reads. It writes format 1 wherever format 1 can say it, so that older versions read it."""
+"""The newest format that this version reads. It writes format 1 if that suffices, for older versions to read."""
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
 _LONGEST_HEADER = 16 << 20
@@ -59,7 +59,7 @@ class Languages(BaseModel, frozen=True, extra="forbid"):
 
 
 class Description(BaseModel, frozen=True, extra="forbid"):
-    """What config.json says."""
+    """The content of config.json."""
 
     format: Literal["transduce"] = "transduce"
     format_version: int = 1
@@ -74,14 +74,14 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     languages: Languages = Languages()
     weights: Storage = "float32"
     longest_sentence: PositiveInt | None = None
-    """The most pieces that a sentence had in training."""
+    """The number of pieces of the longest training sentence."""
     decoding: dict[str, Any] = {}
     """Settings of the search that this model was tuned with."""
     training: dict[str, Any] = {}
     """Where the weights come from: step, averaged checkpoints, scores, time."""
 
     def to_json(self) -> str:
-        """Return config.json: format 1 with its keys alone wherever they say everything, else format 2."""
+        """Return the content of config.json: format 1 if its keys suffice, else format 2."""
         architecture = stated(self.architecture)
         later = {"tokenizer": self.tokenizer, "source_tokenizer": self.source_tokenizer, "source_end": self.source_end}
         said = {key: value for key, value in later.items() if value != type(self).model_fields[key].default}
@@ -93,7 +93,7 @@ class Description(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True)
 class ModelDirectory:
-    """A model directory, read and found whole."""
+    """A model directory that was read and is complete."""
 
     folder: Path
     description: Description
@@ -124,7 +124,7 @@ class ModelDirectory:
             raise ModelError(f"{path} is damaged: {fault}. Delete it to do without.") from None
 
     def shortlist(self) -> Shortlist | None:
-        """Return what was learned for `decoding.shortlist`, or None where nothing was."""
+        """Return the shortlist for `decoding.shortlist`, or None if the model has none."""
         path = self.folder / SHORTLIST
         if not path.exists():
             return None
@@ -274,7 +274,7 @@ def read_description(folder: Path) -> Description:
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(str(part) for part in without_kind(first["loc"]))
-        # A stranger's key is shown, never written to the terminal as it is: it may hold line ends and control codes.
+        # A key of an untrusted file may hold line ends and control codes, so it is not printed as it is.
         where = where if where.isprintable() else repr(where)
         more = f", and {fault.error_count() - 1:,} other faults" if fault.error_count() > 1 else ""
         raise ModelError(
@@ -304,7 +304,7 @@ def quantize_rows(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fill(model: Network, parameters: Mapping[str, Tensor]) -> None:
-    """Give an empty network its parameters without copying them; what was tied stays tied."""
+    """Give an empty network its parameters without copying them; tied parameters stay tied."""
     filled = {id(empty): nn.Parameter(parameters[name]) for name, empty in model.named_parameters()}
     for module in model.modules():
         for name, empty in list(module.named_parameters(recurse=False, remove_duplicate=False)):
@@ -312,7 +312,7 @@ def fill(model: Network, parameters: Mapping[str, Tensor]) -> None:
 
 
 def read_header(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what a safetensors file says it holds, after checking that the file can hold it."""
+    """Return the header of a safetensors file, after checking it against the size of the file."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -348,7 +348,7 @@ def _load_weights(path: Path, description: Description) -> dict[str, Tensor]:
         raise ModelError(f"{path} holds {len(header)} tensors, too few for the layers that {CONFIG} names.")
     try:
         expected = {name: list(p.shape) for name, p in empty_network(config).named_parameters()}
-    except (RuntimeError, OverflowError, TypeError, ValueError):  # each is torch's, for another kind of too large
+    except (RuntimeError, OverflowError, TypeError, ValueError):  # torch raises any of them for sizes too large
         raise ModelError(f"{path.parent / CONFIG} is damaged: no network has the sizes that it names.") from None
     if description.weights == "int8":
         expected |= {f"{name}.scale": shape[:1] for name, shape in expected.items() if len(shape) > 1}

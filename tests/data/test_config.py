@@ -11,7 +11,7 @@ def test_language_tags_are_taken(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", ["english language", "e", "en_US", "", "en-"])
 def test_what_is_no_language_tag_is_refused(tag: str) -> None:
-    with pytest.raises(ValidationError, match=r"is no language tag\. Write a BCP 47 tag"):
+    with pytest.raises(ValidationError, match=r"is not a language tag\. Write a BCP 47 tag"):
         DataConfig(target_language=tag)
 
 

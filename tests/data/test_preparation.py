@@ -251,7 +251,7 @@ class TestReuse:
         corpus.unlink()
         watcher = Watcher()
         build(config(corpus), tmp_path / "p", watcher)
-        assert watcher.warnings == [f"{corpus} is gone; what was prepared from it is used as it is."]
+        assert watcher.warnings == [f"{corpus} no longer exists; the run uses the corpus prepared from it."]
 
     def test_a_tokenizer_that_is_gone_is_not_needed_any_more(self, corpus: Path, tmp_path: Path) -> None:
         brought = BpeTokenizer.learn(["the dog and the cat", "Hund und Katze"] * 5, vocabulary_size=310)

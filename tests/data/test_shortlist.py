@@ -90,8 +90,8 @@ def test_of_what_was_seen_often_no_more_is_read_and_of_the_rest_everything(
     monkeypatch.setattr(room, "SEEN_ENOUGH", 5)
     often, seldom = ([THE], [DAS]), ([BOOK], [BUCH])
     pairs = [seldom, *[often] * 50, seldom, ([THE, BOOK], [DAS, BUCH]), ([], [DAS])]
-    corpus = room._Corpus(store_of(tmp_path / "s", pairs), empty_word=0, source_end=True)
-    read = list(corpus.telling_pairs())
+    corpus = room._AlignmentPairs(store_of(tmp_path / "s", pairs), empty_word=0, source_end=True)
+    read = list(corpus.informative_pairs())
     assert read == [0, 1, 2, 3, 4, 5, 51, 52]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from transduce.demo.demonstration import FULL, Size, demonstrate
-from transduce.pipeline.planning import Request, choose_experiment, keep_experiment, read_kept_experiment
+from transduce.pipeline.planning import TrainRequest, choose_experiment, keep_experiment, read_kept_experiment
 from transduce.progress import Silent
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def test_an_interrupted_demonstration_continues_with_its_settings(tmp_path: Path
 
 def test_a_demonstration_without_a_checkpoint_measures_again(tmp_path: Path) -> None:
     begun = choose_experiment(
-        Request(preset="demo", sections={"data": {"train": ["left.tsv"]}}), tmp_path, progress=Silent()
+        TrainRequest(preset="demo", sections={"data": {"train": ["left.tsv"]}}), tmp_path, progress=Silent()
     )
     keep_experiment(begun.experiment, tmp_path)
     never_long = Size(pairs=300, held_out=12, training_seconds=1e-9, fewest_steps=16)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from transduce.errors import TransduceError
-from transduce.pipeline.planning import Choice, Request, choose_experiment
+from transduce.pipeline.planning import Choice, TrainRequest, choose_experiment
 from transduce.pipeline.run import opened_run
 from transduce.progress import Silent
 
@@ -77,7 +77,7 @@ def environment() -> dict[str, str]:
 def chosen(corpus: Path, output: Path, *, settings: Settings | None = None) -> Choice:
     """Return the experiment of the run."""
     sections: dict[str, dict[str, Any]] = {"data": {"train": [str(corpus)]}, "training": {"threads": 1}}
-    request = Request(preset="tiny", overrides=overrides(settings), sections=sections)
+    request = TrainRequest(preset="tiny", overrides=overrides(settings), sections=sections)
     return choose_experiment(request, output, progress=Silent())
 
 

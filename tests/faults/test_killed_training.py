@@ -27,7 +27,7 @@ def test_ctrl_c_saves_and_tells_how_to_go_on(tmp_path: Path) -> None:
         process.send_signal(number)
         _, told = process.communicate(timeout=120)
         assert process.returncode == code, told
-        assert "and saved. Go on with: transduce train --output" in told
+        assert "and saved. Resume with: transduce train --output" in told
         assert _steps(output) > before
 
 

@@ -75,7 +75,7 @@ def test_a_run_goes_on_is_refused_and_begins_anew(run: Run, tmp_path: Path) -> N
     more = run("train", "--output", "runs/a", "--set", "training.steps=20")
     assert "training ended at step 20" in more.stderr
     other = run("train", "--output", "runs/a", "--set", "training.seed=9", exit_code=2)
-    assert "training.seed: 1 in the run, 9 now" in other.stderr
+    assert "training.seed was 1 and is now 9" in other.stderr
     assert "Traceback" not in other.stderr
     onward = ("--train", "corpus/test.tsv", "--output", "runs/b", "--start-from", "runs/a", "--threads=1")
     begun = run("train", *onward, "--set=training.steps=5", "--set=training.validate_every=5")

@@ -57,7 +57,9 @@ def test_it_goes_on_where_it_was_stopped(corpus: Path, tmp_path: Path) -> None:
     assert result.ending is Ending.STOPPED
     assert 0 < result.step < 12
     assert "preset tiny" in notes.lines
-    assert notes.lines[-1] == f"stopped at step {result.step} and saved. Go on with: transduce train --output {stopped}"
+    assert (
+        notes.lines[-1] == f"stopped at step {result.step} and saved. Resume with: transduce train --output {stopped}"
+    )
     again = Notes()
     result = transduce.train(output=stopped, progress=again)  # what to train on is in the run
     assert result.ending is Ending.STEPS

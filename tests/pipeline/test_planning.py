@@ -12,7 +12,7 @@ from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, save_model
 from transduce.pipeline.planning import (
     Choice,
-    Request,
+    TrainRequest,
     alters_the_trajectory,
     choose_experiment,
     choose_preset,
@@ -32,7 +32,7 @@ def corpus(folder: Path, pairs: int = 30) -> Path:
 
 
 def begun(folder: Path, *overrides: str) -> tuple[Path, Choice]:
-    request = Request(overrides=overrides, sections={"data": {"train": [str(corpus(folder))]}})
+    request = TrainRequest(overrides=overrides, sections={"data": {"train": [str(corpus(folder))]}})
     choice = choose_experiment(request, folder / "run", progress=Silent())
     keep_experiment(choice.experiment, folder / "run")
     (folder / "run" / "checkpoints" / "step-00000001").mkdir(parents=True)
@@ -44,20 +44,20 @@ def begun(folder: Path, *overrides: str) -> tuple[Path, Choice]:
 )
 def test_until_there_is_something_to_lose_a_run_may_be_named_anew(tmp_path: Path, learned: str) -> None:
     run = tmp_path / "run"
-    mistaken = Request(preset="tiny", sections={"data": {"train": ["corpus.tvs"]}}, overrides=["training.seed=3"])
+    mistaken = TrainRequest(preset="tiny", sections={"data": {"train": ["corpus.tvs"]}}, overrides=["training.seed=3"])
     begun = choose_experiment(mistaken, run, progress=Silent()).experiment
     keep_experiment(begun, run)
     # "base" has another schedule, for which tiny's peak would be a fault
-    right = Request(preset="base", sections={"data": {"train": [str(corpus(tmp_path))]}})
+    right = TrainRequest(preset="base", sections={"data": {"train": [str(corpus(tmp_path))]}})
     anew = choose_experiment(right, run, progress=Silent())
     assert anew == choose_experiment(right, tmp_path / "another", progress=Silent())
     keep_experiment(anew.experiment, run)
     (run / learned).mkdir(parents=True)
     with pytest.raises(RunError, match=r"data\.train"):
-        choose_experiment(Request(sections={"data": {"train": ["corpus.tvs"]}}), run, progress=Silent())
-    with pytest.raises(RunError, match=r"training\.seed: 1 in the run, 3 now"):
+        choose_experiment(TrainRequest(sections={"data": {"train": ["corpus.tvs"]}}), run, progress=Silent())
+    with pytest.raises(RunError, match=r"training\.seed was 1 and is now 3"):
         keep_experiment(begun, run)  # chosen before, by a process that waited for the lock meanwhile
-    assert choose_experiment(Request(), run, progress=Silent()).goes_on
+    assert choose_experiment(TrainRequest(), run, progress=Silent()).resumes
 
 
 def test_a_save_that_was_not_finished_is_nothing_to_lose(tmp_path: Path) -> None:
@@ -68,18 +68,18 @@ def test_a_save_that_was_not_finished_is_nothing_to_lose(tmp_path: Path) -> None
 
 def test_what_names_no_text_changes_nothing_of_a_run_that_has_learned_nothing(tmp_path: Path) -> None:
     """Laid over what is kept, it could give a mixture that nobody asked for."""
-    begin = Request(overrides=["training.seed=7"], sections={"data": {"train": [str(corpus(tmp_path))]}})
+    begin = TrainRequest(overrides=["training.seed=7"], sections={"data": {"train": [str(corpus(tmp_path))]}})
     choice = choose_experiment(begin, tmp_path / "run", progress=Silent())
     keep_experiment(choice.experiment, tmp_path / "run")
     small_model(tmp_path / "model")
     for request in (
-        Request(overrides=["training.seed=4"]),
-        Request(preset="small"),
-        Request(sections={"training": {"start_from": str(tmp_path / "model")}}),
+        TrainRequest(overrides=["training.seed=4"]),
+        TrainRequest(preset="small"),
+        TrainRequest(sections={"training": {"start_from": str(tmp_path / "model")}}),
     ):
         with pytest.raises((RunError, ConfigError)):
             choose_experiment(request, tmp_path / "run", progress=Silent())
-    the_same_text = Request(sections=begin.sections)
+    the_same_text = TrainRequest(sections=begin.sections)
     assert choose_experiment(the_same_text, tmp_path / "run", progress=Silent()).experiment == choice.experiment
 
 
@@ -87,7 +87,7 @@ def test_what_names_no_text_changes_nothing_of_a_run_that_has_learned_nothing(tm
 def test_a_section_that_is_none_is_told(tmp_path: Path, section: str) -> None:
     (tmp_path / "mine.toml").write_text(f"{section} = 3\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=f"{section} = 3"):
-        choose_experiment(Request(file=tmp_path / "mine.toml"), tmp_path / "run", progress=Silent())
+        choose_experiment(TrainRequest(file=tmp_path / "mine.toml"), tmp_path / "run", progress=Silent())
 
 
 def test_a_small_corpus_gets_the_tiny_preset_and_a_reason(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_small_corpus_gets_the_tiny_preset_and_a_reason(tmp_path: Path) -> Non
 def test_a_run_goes_on_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     corpus(tmp_path)
-    request = Request(sections={"data": {"train": ["corpus.tsv"]}})
+    request = TrainRequest(sections={"data": {"train": ["corpus.tsv"]}})
     keep_experiment(choose_experiment(request, Path("run"), progress=Silent()).experiment, Path("run"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -115,20 +115,20 @@ def test_a_run_goes_on_from_any_folder(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run" / "model").mkdir()
     again = choose_experiment(request, Path("run"), progress=Silent())
-    assert again.goes_on
+    assert again.resumes
     assert again.experiment == kept
 
 
 def test_budgets_may_change_and_what_alters_the_weights_may_not(tmp_path: Path) -> None:
     run, choice = begun(tmp_path, "training.steps=10")
-    more = choose_experiment(Request(overrides=["training.steps=20"]), run, progress=Silent())
-    assert (more.goes_on, more.experiment.training.steps) == (True, 20)
-    assert choose_experiment(Request(), run, progress=Silent()).experiment == choice.experiment
+    more = choose_experiment(TrainRequest(overrides=["training.steps=20"]), run, progress=Silent())
+    assert (more.resumes, more.experiment.training.steps) == (True, 20)
+    assert choose_experiment(TrainRequest(), run, progress=Silent()).experiment == choice.experiment
     with pytest.raises(RunError) as caught:
-        choose_experiment(Request(overrides=["training.seed=5", "model.dropout=0.2"]), run, progress=Silent())
+        choose_experiment(TrainRequest(overrides=["training.seed=5", "model.dropout=0.2"]), run, progress=Silent())
     message = str(caught.value)
-    assert "training.seed: 1 in the run, 5 now" in message
-    assert "model.dropout: 0.3 in the run, 0.2 now" in message
+    assert "training.seed was 1 and is now 5" in message
+    assert "model.dropout was 0.3 and is now 0.2" in message
     assert "give another --output" in message
     assert "--start-from" in message
 
@@ -140,9 +140,12 @@ def test_a_run_of_a_version_with_minimum_risk_training_goes_on_unless_it_used_it
     defaults = "risk_peak = 0.0005\nrisk_candidates = 8\n"
     file.write_text(text.replace("[training]\n", f"[training]\n{defaults}"), encoding="utf-8")
     assert read_kept_experiment(run) == choice.experiment
-    assert choose_experiment(Request(), run, progress=Silent()).experiment == choice.experiment
+    assert choose_experiment(TrainRequest(), run, progress=Silent()).experiment == choice.experiment
     file.write_text(text.replace("[training]\n", f"[training]\nrisk_steps = 300\n{defaults}"), encoding="utf-8")
-    for command in (lambda: read_kept_experiment(run), lambda: choose_experiment(Request(), run, progress=Silent())):
+    for command in (
+        lambda: read_kept_experiment(run),
+        lambda: choose_experiment(TrainRequest(), run, progress=Silent()),
+    ):
         with pytest.raises(ConfigError, match=r"training\.risk_steps: minimum risk training was removed\. Delete"):
             command()
 
@@ -154,7 +157,7 @@ def prepared(run: Path, choice: Choice) -> Path:
 
 def named(run: Path, *files: Path) -> Choice:
     sections = {"data": {"train": [str(file) for file in files]}}
-    return choose_experiment(Request(sections=sections), run, progress=Silent())
+    return choose_experiment(TrainRequest(sections=sections), run, progress=Silent())
 
 
 def test_a_run_goes_on_with_its_text_in_another_place(tmp_path: Path) -> None:
@@ -186,7 +189,7 @@ def test_a_run_is_refused_other_text_wherever_it_lies(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"data\.train"):  # going on would prepare anew from what lies in the old place
         named(run, copy)
     text.write_text(whole, encoding="utf-8")
-    assert named(run, copy).goes_on
+    assert named(run, copy).resumes
     changed = choice.experiment.data.model_copy(update={"max_length": 9})
     prepare(changed, run / "data", vocabulary_size=300)
     with pytest.raises(RunError, match=r"data\.train"):  # what is prepared is another run's
@@ -211,10 +214,10 @@ def test_keys_that_alter_the_trajectory(key: str, alters: bool) -> None:
 
 
 def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="holds no run yet, so say what to learn from"):
-        choose_experiment(Request(), tmp_path / "run", progress=Silent())
+    with pytest.raises(ConfigError, match=r"holds no run yet\. Name the training text"):
+        choose_experiment(TrainRequest(), tmp_path / "run", progress=Silent())
     with pytest.raises(ConfigError, match="There is no training text"):
-        choose_experiment(Request(preset="tiny"), tmp_path / "run", progress=Silent())
+        choose_experiment(TrainRequest(preset="tiny"), tmp_path / "run", progress=Silent())
     with pytest.raises(RunError, match="is not a run"):
         read_kept_experiment(tmp_path)
 
@@ -237,21 +240,27 @@ def test_the_command_that_started_from_a_model_goes_on(tmp_path: Path, monkeypat
         "data": {"train": [str(corpus(tmp_path))]},
         "training": {"start_from": "earlier"},
     }
-    choice = choose_experiment(Request(sections=begin), Path("run"), progress=Silent())
+    choice = choose_experiment(TrainRequest(sections=begin), Path("run"), progress=Silent())
     keep_experiment(choice.experiment, Path("run"))
     Path("run/model").mkdir()
-    assert choose_experiment(Request(sections=begin), Path("run"), progress=Silent()).experiment == choice.experiment
+    assert (
+        choose_experiment(TrainRequest(sections=begin), Path("run"), progress=Silent()).experiment == choice.experiment
+    )
     with pytest.raises(RunError, match=r"training\.start_from"):
-        choose_experiment(Request(sections={"training": {"start_from": "other"}}), Path("run"), progress=Silent())
+        choose_experiment(TrainRequest(sections={"training": {"start_from": "other"}}), Path("run"), progress=Silent())
     prepare(choice.experiment.data, Path("run/data"), vocabulary_size=300)
-    copy = Request(sections={"data": {"tokenizer": "other/tokenizer.model"}})  # learned of the same text, so the same
+    copy = TrainRequest(
+        sections={"data": {"tokenizer": "other/tokenizer.model"}}
+    )  # learned of the same text, so the same
     assert choose_experiment(copy, Path("run"), progress=Silent()).experiment == choice.experiment
     Path("earlier/model/tokenizer.model").write_bytes(b"another one")
     with pytest.raises(RunError, match=r"data\.tokenizer"):
         choose_experiment(copy, Path("run"), progress=Silent())
     shutil.rmtree("earlier")
     assert choose_experiment(copy, Path("run"), progress=Silent()).experiment == choice.experiment
-    assert choose_experiment(Request(sections=begin), Path("run"), progress=Silent()).experiment == choice.experiment
+    assert (
+        choose_experiment(TrainRequest(sections=begin), Path("run"), progress=Silent()).experiment == choice.experiment
+    )
 
 
 def test_starting_from_a_model_takes_its_sizes_and_tokenizer(tmp_path: Path) -> None:
@@ -261,14 +270,12 @@ def test_starting_from_a_model_takes_its_sizes_and_tokenizer(tmp_path: Path) -> 
         "data": {"train": [str(corpus(tmp_path))]},
         "training": {"start_from": str(model)},
     }
-    request = Request(sections=sections, overrides=["model.dropout=0.3"])
+    request = TrainRequest(sections=sections, overrides=["model.dropout=0.3"])
     experiment = choose_experiment(request, tmp_path / "run", progress=Silent()).experiment
     assert experiment.model == config.model_copy(update={"dropout": 0.3})
     assert experiment.data.tokenizer == model / "tokenizer.model"
-    with pytest.raises(
-        ConfigError, match=r"has other sizes than this experiment asks for: .*model\.d_model = 6, not 128"
-    ):
-        choose_experiment(Request(preset="tiny", sections=sections), tmp_path / "run", progress=Silent())
+    with pytest.raises(ConfigError, match=r"has other sizes than this experiment: .*model\.d_model = 6, not 128"):
+        choose_experiment(TrainRequest(preset="tiny", sections=sections), tmp_path / "run", progress=Silent())
     missing = {**sections, "training": {"start_from": str(tmp_path / "nowhere")}}
     with pytest.raises(ModelError, match="There is no model at"):
-        choose_experiment(Request(sections=missing), tmp_path / "run", progress=Silent())
+        choose_experiment(TrainRequest(sections=missing), tmp_path / "run", progress=Silent())

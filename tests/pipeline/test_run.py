@@ -176,7 +176,7 @@ def test_stopped_among_the_teachers_the_stages_after_are_untouched(
     result = train(corpus, output, stop_after=3)
     assert ran == [FORWARD]
     assert (result.ending, result.step, result.validation, result.averaged) == (Ending.STOPPED, 0, None, ())
-    assert "stopped; the same command goes on" in result.report.read_text(encoding="utf-8")
+    assert "stopped; the same command resumes" in result.report.read_text(encoding="utf-8")
     assert not (output / "checkpoints").exists()
     assert [path.name for path in (output / "teachers").iterdir()] == ["forward"]
     train(corpus, output)

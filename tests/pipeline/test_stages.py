@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transduce.pipeline.stages import RunStage, StageContext, StopRequested, walk
+from transduce.pipeline.stages import RunStage, StageContext, StopRequested, run_stages
 from transduce.progress import Silent
 from transduce.training.distributed import World
 
@@ -50,10 +50,10 @@ class Diamond:
         self.b, self.c = (Joined(name, folder, (self.a,), self.ran) for name in "bc")
         self.d = Joined("d", folder, (self.b, self.c), self.ran)
 
-    def walk(self, *, stop_at: int | None = None) -> RunStage | None:
+    def run(self, *, stop_at: int | None = None) -> RunStage | None:
         self.ran.clear()
         stages = (self.a, self.b, self.c, self.d)
-        return walk(stages, context=CONTEXT, stop_requested=lambda: len(self.ran) == stop_at)
+        return run_stages(stages, context=CONTEXT, stop_requested=lambda: len(self.ran) == stop_at)
 
 
 @pytest.fixture
@@ -62,60 +62,60 @@ def diamond(tmp_path: Path) -> Diamond:
 
 
 def test_every_stage_is_run_once_in_order(diamond: Diamond) -> None:
-    assert diamond.walk() is None
+    assert diamond.run() is None
     assert diamond.ran == ["a", "b", "c", "d"]
     assert diamond.d.leaves.read_text(encoding="utf-8") == "abacd"
 
 
 def test_done_stages_are_skipped(diamond: Diamond) -> None:
-    diamond.walk()
-    assert diamond.walk() is None
+    diamond.run()
+    assert diamond.run() is None
     assert diamond.ran == []
 
 
 def test_a_stage_that_stops_leaves_the_next_ones_untouched(diamond: Diamond) -> None:
-    assert diamond.walk(stop_at=2) is diamond.c
+    assert diamond.run(stop_at=2) is diamond.c
     assert diamond.ran == ["a", "b"]
     assert not diamond.c.leaves.exists()
     assert not diamond.d.leaves.exists()
-    assert diamond.walk() is None
+    assert diamond.run() is None
     assert diamond.ran == ["c", "d"]
 
 
 def test_what_a_missing_result_is_made_of_is_kept(diamond: Diamond) -> None:
-    diamond.walk()
+    diamond.run()
     diamond.d.leaves.unlink()
-    diamond.walk()
+    diamond.run()
     assert diamond.ran == ["d"]
 
 
 def test_a_missing_result_that_turns_out_as_before_is_made_alone(diamond: Diamond) -> None:
-    diamond.walk()
+    diamond.run()
     diamond.b.leaves.unlink()
-    diamond.walk()
+    diamond.run()
     assert diamond.ran == ["b"]
 
 
 def test_a_result_that_turns_out_otherwise_is_followed_by_what_needs_it(diamond: Diamond) -> None:
-    diamond.walk()
+    diamond.run()
     diamond.c.leaves.write_text("damaged", encoding="utf-8")
     diamond.d.leaves.write_text("made of the damaged one", encoding="utf-8")
-    diamond.walk()
+    diamond.run()
     assert diamond.ran == ["c", "d"]
 
 
 def test_a_result_that_no_unfinished_stage_needs_may_be_deleted(diamond: Diamond) -> None:
-    diamond.walk()
+    diamond.run()
     end = Joined("e", diamond.a.folder, (), diamond.ran)  # done or not without looking at the others
-    walk((diamond.a, end), context=CONTEXT, stop_requested=lambda: False)
+    run_stages((diamond.a, end), context=CONTEXT, stop_requested=lambda: False)
     diamond.ran.clear()
     diamond.a.leaves.unlink()
-    walk((diamond.a, end), context=CONTEXT, stop_requested=lambda: False)
+    run_stages((diamond.a, end), context=CONTEXT, stop_requested=lambda: False)
     assert diamond.ran == []
 
 
 def test_what_killed_writers_left_is_swept_from_the_folders_of_stages(diamond: Diamond) -> None:
     for name in ("a.being-written-17-17", "b.being-replaced"):
         (diamond.a.folder / name).write_text("", encoding="utf-8")
-    diamond.walk()
+    diamond.run()
     assert {path.name for path in diamond.a.folder.iterdir()} == {"a", "b", "c", "d"}

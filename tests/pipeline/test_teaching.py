@@ -20,7 +20,7 @@ from transduce.model_directory import WEIGHTS, read_description
 from transduce.pipeline import estimate, teaching, translating
 from transduce.pipeline.estimate import announcement, disk_bytes
 from transduce.pipeline.run import opened_run
-from transduce.pipeline.stages import StageContext, walk
+from transduce.pipeline.stages import StageContext, run_stages
 from transduce.pipeline.teaching import DIRECTIONS, Direction, TeachersCorpus, teacher
 from transduce.pipeline.translating import Translations, TranslationStage
 from transduce.progress import Silent
@@ -143,7 +143,7 @@ class Scene:
         context = StageContext(World(), Silent())
         translations = {direction: self.translation(direction, context) for direction in DIRECTIONS}
         corpus = TeachersCorpus(experiment(**training), self.prepared, self.folder, translations, context)
-        assert walk([*translations.values(), corpus], context=context, stop_requested=lambda: False) is None
+        assert run_stages([*translations.values(), corpus], context=context, stop_requested=lambda: False) is None
         store = corpus.store()
         return [store.text(number) for number in range(len(store))]
 
@@ -303,7 +303,7 @@ def test_what_teachers_cost_is_announced(corpus: Path, tmp_path: Path, monkeypat
             disk.append(disk_bytes(run))
     assert small_run.SETTINGS["training.steps"] == 12
     assert any(line.startswith(f"about {(12 + 2 * 8) / 6:.1f} hours here at most") for line in lines)
-    assert any(line.startswith("two teachers come first, 8 steps each, in ") for line in lines)
+    assert any(line.startswith("two teachers train first, 8 steps each, in ") for line in lines)
     assert disk[1] == 3 * disk[0]
 
 

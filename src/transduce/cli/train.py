@@ -8,7 +8,7 @@ import typer
 from transduce.cli.options import Threads
 
 if TYPE_CHECKING:
-    from transduce.pipeline.planning import Request
+    from transduce.pipeline.planning import TrainRequest
 
 CORPUS = (
     "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx or .xlf; each may be .gz, .xz, .zst or .bz2."
@@ -101,7 +101,7 @@ def _train(request: "Request", output: Path, *, is_dry: bool) -> None:
         raise typer.Exit(128 + stop.signal)
 
 
-def _write_experiment(request: "Request", path: Path) -> None:
+def _write_experiment(request: "TrainRequest", path: Path) -> None:
     from transduce.errors import ConfigError
     from transduce.experiment import gather_settings, merged, validate_experiment, write_toml
     from transduce.files import write_atomically

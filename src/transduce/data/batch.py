@@ -1,10 +1,10 @@
 """A batch: some pairs of a token store, each side padded to its longest row.
 
-    source_BS   x_1 … x_n end padding …      no end where the model's sources have none
+    source_BS   x_1 … x_n end padding …      without the end token if the model's sources have none
     target_BT   y_1 … y_m end padding …      the labels; the model shifts them right itself
 
-With BPE-dropout (Provilkov et al., 2020; not in the paper) the text of every pair is cut again in each epoch. The
-pieces of sentence n in epoch e depend on (seed, e, n) alone.
+BPE-dropout (Provilkov et al., 2020; not in the paper) segments the text of every pair again in each epoch. The pieces
+of sentence n in epoch e depend on (seed, e, n) alone.
 """
 
 from collections.abc import Sequence
@@ -29,22 +29,22 @@ Ids = Sequence[int] | NDArray[Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """Token ids of some pairs, int64, and which sentences of the store they are."""
+    """The token ids of some pairs as int64, and the indices of these pairs in the store."""
 
     source_BS: Tensor
     target_BT: Tensor
     sentences: Sentences
     padding: int = OWN_SPECIAL_TOKENS.padding
-    """The id that fills rows up."""
+    """The id that fills rows up to the longest."""
 
     @property
     def source_tokens(self) -> int:
-        """Return the number of source tokens, end tokens included, padding not."""
+        """Return the number of source tokens, with end tokens, without padding."""
         return int((self.source_BS != self.padding).sum())
 
     @property
     def target_tokens(self) -> int:
-        """Return the number of labels: what a sum of losses is divided by."""
+        """Return the number of labels, by which a sum of losses is divided."""
         return int((self.target_BT != self.padding).sum())
 
     def to(self, device: torch.device) -> "Batch":
@@ -58,18 +58,18 @@ class Batch:
 
 @dataclass(frozen=True)
 class Resegmentation:
-    """BPE-dropout for one epoch: how text is cut again."""
+    """The settings of BPE-dropout for one epoch."""
 
     tokenizers: TokenizerPair
     dropout: float
     seed: int
     epoch: int
     max_length: int
-    """A sample longer than this many ids is replaced by the usual segmentation, never cut off. [tokens]"""
+    """The usual segmentation replaces a sample longer than this; nothing is cut off. [tokens]"""
 
 
 def require_sampling(tokenizer: Tokenizer) -> SamplingTokenizer:
-    """Return the tokenizer as one that can cut text at random; refuse one that cannot."""
+    """Return the tokenizer, or raise ConfigError if it cannot segment text at random."""
     if not isinstance(tokenizer, SamplingTokenizer):
         raise ConfigError(
             f"training.bpe_dropout cuts words at random, and a tokenizer of the kind {tokenizer.kind!r} cuts a text in "

@@ -1,12 +1,12 @@
-"""Which sentences make a step: similar lengths, a budget of tokens, section 5.1 of "Attention Is All You Need".
+"""Batches of sentences of similar length within a token budget, section 5.1 of "Attention Is All You Need".
 
     rows × max(longest source, longest target) ≤ tokens per step
 
 The paper batches pairs "by approximate sequence length", about 25,000 source and 25,000 target tokens a step. The
-budget here counts what the hardware computes: padded tokens of the larger side, as the authors' code did.
+budget here counts padded tokens of the larger side, which is what the hardware computes; the authors' code does so too.
 
-An epoch is planned as a whole and depends on (seed, epoch) alone. All pairs are sorted by the longer of their two
-sides, ties at random. The order is then cut into steps, and the steps are shuffled. Three things change which pairs
+The plan of an epoch depends on (seed, epoch) alone. All pairs are sorted by the length of their longer side, ties at
+random. The order is then cut into steps, and the steps are shuffled. Three things change which pairs
 share a step from epoch to epoch: ties are random, one pair in four is sorted as if it were one token longer, and the
 first step is cut short by a random share, which moves every later cut.
 
@@ -14,9 +14,10 @@ Breaking ties by the other side's length would pad 3.5 % less, but then a step h
 learning is slower at first. Sorting inside windows of 32 steps, or adding up to 3 tokens of noise to each length, also
 learned more slowly (docs/decisions/0012).
 
-A step is planned globally, then dealt to ranks and micro-batches: its set of sentences depends on neither.
+A step is planned for all ranks together and then dealt to ranks and micro-batches, so the set of its sentences depends
+on neither.
 
-Departure: the authors put a sentence into a fixed bucket of lengths; sorting pads less than buckets do.
+Departure: the authors' code has fixed buckets of lengths; sorting needs less padding.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ Sentences = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Padding:
-    """How much of what a set of batches computes is padding, both sides counted."""
+    """The tokens in a set of batches, and the positions computed for them, on both sides together."""
 
     tokens: int
     computed: int
@@ -60,9 +61,9 @@ class BatchPlan:
         self._longer = np.maximum(self.source_lengths, self.target_lengths)
 
     def epoch(self, epoch: int) -> list[Sentences]:
-        """Return the steps of an epoch in the order in which they are taken, each a set of sentences.
+        """Return the steps of an epoch in order, each a set of sentences.
 
-        Every sentence is in exactly one step. One longer than the whole budget makes a step of its own.
+        Every sentence is in exactly one step. A sentence longer than the budget is a step of its own.
         """
         noise = _Noise(self.seed, epoch)
         sentences = self._sorted_by_length(np.arange(len(self._longer)), noise)
@@ -74,9 +75,9 @@ class BatchPlan:
     def deal(
         self, step: Sentences, *, rank: int = 0, ranks: int = 1, micro_batch_tokens: int | None = None
     ) -> list[Sentences]:
-        """Return the micro-batches of one rank's share of a step; none if the step has fewer sentences than ranks.
+        """Return the micro-batches of one rank's share of a step; a step of few sentences may leave a rank none.
 
-        The step is sorted by length and dealt like cards, so that the ranks' shares take equally long.
+        Rank r of n gets every n-th sentence by length, from the r-th on, so that the shares take equally long.
         """
         assert 0 <= rank < ranks, "a rank is one of the ranks"
         share = self._sorted_by_length(step, None)[rank::ranks]
@@ -85,13 +86,13 @@ class BatchPlan:
         return self._cut(share, micro_batch_tokens, first_budget=micro_batch_tokens)
 
     def largest(self, batches: list[Sentences]) -> Sentences:
-        """Return the batch that needs most memory: the most padded tokens of its larger side, then the longest."""
+        """Return the batch that needs most memory: most padded tokens on its larger side, of equals the longest."""
         return max(
             batches, key=lambda batch: (len(batch) * int(self._longer[batch].max()), int(self._longer[batch].max()))
         )
 
     def padding(self, batches: list[Sentences]) -> Padding:
-        """Return how much of what these batches compute is padding."""
+        """Return how much of the computation of these batches is padding."""
         tokens = computed = 0
         for batch in batches:
             source, target = self.source_lengths[batch], self.target_lengths[batch]
@@ -112,7 +113,7 @@ class BatchPlan:
         pieces = []
         start, limit = 0, first_budget
         while start < len(sentences):
-            # The longest only grows, so no more rows than this can fit: one search in a short window per step.
+            # The longest of a step is at least its first, so no more rows than this window can fit.
             window = np.maximum.accumulate(longer[start : start + max(1, limit // int(longer[start]))])
             fitting = np.searchsorted(window * np.arange(1, len(window) + 1), limit, side="right")
             rows = max(1, int(fitting))
@@ -124,8 +125,8 @@ class BatchPlan:
 class _Noise:
     """Random 64-bit words that depend on the seeds alone.
 
-    NumPy promises the raw words of a bit generator for ever and on every platform, but not what `Generator` makes
-    of them; so shuffling is sorting by raw words.
+    NumPy guarantees the raw words of a bit generator for all versions and platforms, but not the output of
+    `Generator`, so we shuffle by sorting by raw words.
     """
 
     def __init__(self, *seeds: int) -> None:

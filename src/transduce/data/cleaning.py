@@ -1,11 +1,11 @@
-"""What is dropped and why: rules that can each be switched, exact counts, and a list to look at.
+"""Cleaning rules: each can be switched on or off, counts its dropped pairs exactly, and lists the first of them.
 
-On by default is only what cannot cost a good pair: nothing on one side, longer than the model may see, characters that
-no text has. The training text is cleaned by every rule that is on. Validation text loses only empty and overlong pairs,
-and test text nothing at all: a score is a score of the whole file.
+Only rules that cannot cost a good pair are on by default: an empty side, too many tokens for the model, control
+characters. Training text is cleaned by every rule that is on, validation text of empty and overlong pairs only. Test
+text is not cleaned, because a score must be that of the whole file.
 
-Control characters are U+0000 to U+001F and U+007F to U+009F without white space; U+0080 to U+009F mostly come from
-Windows-1252 read as Latin-1, and the sentence around them is damaged too.
+Control characters are U+0000 to U+001F and U+007F to U+009F without white space. U+0080 to U+009F mostly come from
+Windows-1252 read as Latin-1, which damages the rest of the sentence too.
 """
 
 import re
@@ -18,13 +18,13 @@ from typing import Any
 from transduce.data.config import DataConfig
 
 LISTED = 1000
-"""How many dropped pairs are listed for each reason. Counts are exact."""
+"""The most dropped pairs listed for each reason."""
 _SHOWN = 300
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 class Rule(StrEnum):
-    """A reason to drop a pair, in the words of the table."""
+    """A reason to drop a pair, as reports name it."""
 
     EMPTY = "empty"
     CONTROL_CHARACTERS = "control characters"
@@ -35,7 +35,7 @@ class Rule(StrEnum):
 
 
 def rules_for(split: str, config: DataConfig) -> frozenset[Rule]:
-    """Return the rules that `train`, `valid` or `test` is cleaned by."""
+    """Return the rules that clean a split: `train`, `valid` or `test`."""
     switched_on = {
         Rule.EMPTY: config.drop_empty,
         Rule.CONTROL_CHARACTERS: config.drop_control_characters,
@@ -49,7 +49,7 @@ def rules_for(split: str, config: DataConfig) -> frozenset[Rule]:
 
 
 def text_fault(source: str, target: str, *, normalized: tuple[str, str], rules: frozenset[Rule]) -> Rule | None:
-    """Return the first rule that a pair breaks by its text alone."""
+    """Return the first rule that the text of a pair breaks."""
     if Rule.EMPTY in rules and not all(normalized):
         return Rule.EMPTY
     if Rule.CONTROL_CHARACTERS in rules and (_CONTROL.search(source) or _CONTROL.search(target)):
@@ -60,7 +60,7 @@ def text_fault(source: str, target: str, *, normalized: tuple[str, str], rules: 
 
 
 def length_fault(source: int, target: int, *, config: DataConfig, rules: frozenset[Rule]) -> Rule | None:
-    """Return the first rule that a pair breaks by its lengths in tokens, end marks included."""
+    """Return the first rule that the lengths of a pair break, in tokens with end tokens."""
     if Rule.TOO_LONG in rules and max(source, target) > config.max_length:
         return Rule.TOO_LONG
     if Rule.LENGTH_RATIO in rules and max(source, target) > config.max_length_ratio * min(source, target):
@@ -70,35 +70,35 @@ def length_fault(source: int, target: int, *, config: DataConfig, rules: frozens
 
 @dataclass
 class Dropped:
-    """How many pairs were dropped for which reason, and the first of each."""
+    """The number of dropped pairs for each reason, and the first `LISTED` of them."""
 
     counts: Counter[str] = field(default_factory=Counter)
     listed: list[tuple[str, str, str, str]] = field(default_factory=list)
-    """Where it stood, the reason, source and target, shortened."""
+    """File and line, reason, source and target, the last two shortened."""
 
     def add(self, reason: str, *, origin: str, source: str, target: str) -> None:
-        """Count a dropped pair, and list it if not too many are."""
+        """Count a dropped pair, and list it unless enough are listed for its reason."""
         self.counts[str(reason)] += 1
         if self.counts[str(reason)] <= LISTED:
             self.listed.append((origin, str(reason), _shown(source), _shown(target)))
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return counts and list as plain values."""
         return {"counts": dict(self.counts), "listed": [list(pair) for pair in self.listed]}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Dropped":
-        """Return what `as_json` wrote."""
+        """Return the object of which `as_json` returned `value`."""
         return cls(Counter(value["counts"]), [(str(a), str(b), str(c), str(d)) for a, b, c, d in value["listed"]])
 
     def update(self, other: "Dropped") -> None:
-        """Add what was dropped elsewhere."""
+        """Add the counts and the list of `other`."""
         self.counts.update(other.counts)
         self.listed.extend(other.listed)
 
 
 def dropped_list(dropped: Mapping[str, Dropped]) -> str:
-    """Return a list for all splits as a TSV file; where it is not complete it says so."""
+    """Return the dropped pairs of all splits as the content of a TSV file; a row says how many are not listed."""
     rows = [("split", "where", "why", "source", "target")]
     for split, pairs in dropped.items():
         rows += [(split, *pair) for pair in pairs.listed]

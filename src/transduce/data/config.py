@@ -1,4 +1,4 @@
-"""What is read, what is held out and what is dropped: section [data] of an experiment."""
+"""Section [data] of an experiment: which files to read, what to hold out, what to drop."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ Column = PositiveInt | str
 
 
 class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """The corpus. Only `train` is needed; everything else has a default that suits two-column text."""
+    """The corpus. Only `train` is required; the other defaults suit two-column text."""
 
     train: tuple[str, ...] = ()
     """Training text. Each entry is two aligned files written `a.en,a.de`, or one file of pairs: .tsv, .csv, .jsonl,
@@ -104,7 +104,7 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     def tokenizers_go_together(self) -> Self:
         """Refuse to give the tokenizer of one side and learn that of the other."""
         if self.has_source_tokenizer and (self.tokenizer is None) != (self.source_tokenizer is None):
-            raise ValueError("Give both tokenizer and source_tokenizer, or neither: one would be learned alone.")
+            raise ValueError("Give both tokenizer and source_tokenizer, or neither.")
         return self
 
     @property
@@ -121,18 +121,18 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     @field_validator("source_language", "target_language")
     @classmethod
     def language_is_a_tag(cls, value: str | None) -> str | None:
-        """Refuse what is no BCP 47 tag."""
+        """Refuse a value that is not a BCP 47 tag."""
         if value is not None and not _LANGUAGE.fullmatch(value):
             raise ValueError(
-                f"{value!r} is no language tag. Write a BCP 47 tag: a short code such as en or de, "
-                "further parts after hyphens as in pt-BR."
+                f"{value!r} is not a language tag. Write a BCP 47 tag: a short code such as en or de, "
+                "with further parts after hyphens as in pt-BR."
             )
         return value
 
     def stated(self) -> dict[str, Any]:
-        """Return the keys that decide what is prepared, as JSON values.
+        """Return the settings that affect the prepared corpus, as JSON values.
 
-        Keys of later versions are left out at their defaults, so that runs of earlier versions can go on.
+        It omits keys added by later versions if they have their defaults, so that runs of earlier versions can resume.
         """
         keys, defaults = self.model_dump(mode="json"), DataConfig().model_dump(mode="json")
         return {key: value for key, value in keys.items() if key not in _ADDED_KEYS or value != defaults[key]}

@@ -1,8 +1,8 @@
-"""The first stage of preparation: every file read once, cleaned by its text, and laid down where rows can be found.
+"""The first stage of preparation: read every file once, clean it by its text, and copy it to a folder of rows.
 
-What was read stands in a folder of its own until the token stores are built: the pairs as they were in the files,
-where each came from, and the hashes by which the next stage finds duplicates and decides what is held out. It is
-written in a stream and appears whole, so a kill costs at most this one pass.
+The folder exists until the token stores are built. It holds the pairs as their files have them, the file and line of
+each, and the hashes by which the next stage finds duplicates and decides what to hold out. It is written as a stream
+and moved into place when it is complete, so a kill costs at most this one pass.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,11 +31,11 @@ _HASHES = np.dtype([("source", "<u8"), ("target", "<u8")])
 
 
 class ReadCorpus(BaseModel, frozen=True):
-    """What one entry of `data.train`, `data.valid` or `data.test` turned out to be."""
+    """The name, pairs and files of one entry of `data.train`, `data.valid` or `data.test`, once read."""
 
     name: str
     path: str
-    """The file that line numbers refer to: the only one, or of two aligned ones the source."""
+    """The file that line numbers refer to: the only file, or the source of two aligned files."""
     pairs: int
     files: tuple[Fingerprint, ...]
 
@@ -53,7 +53,7 @@ class TextWriter:
         self.dropped = Dropped()
 
     def read(self, corpus: Corpus) -> ReadCorpus:
-        """Add every pair of a corpus that no rule forbids."""
+        """Add every pair of a corpus that breaks no rule."""
         pairs, path = corpus.pairs(), str(corpus.files[0].path)
         count = 0
         for some in in_portions(pairs, lambda pair: len(pair.source) + len(pair.target)):
@@ -79,7 +79,7 @@ class TextWriter:
 
 
 class CorpusText:
-    """The cleaned pairs of one split, as they stood in their files."""
+    """The cleaned pairs of one split, as their files have them."""
 
     def __init__(self, folder: Path, corpora: Sequence[ReadCorpus]) -> None:
         self._corpora = corpora
@@ -97,13 +97,13 @@ class CorpusText:
         return self._pairs.text(2 * row), self._pairs.text(2 * row + 1)
 
     def origin(self, row: int) -> str:
-        """Return the file and line that a pair came from."""
+        """Return the file and line of a pair."""
         corpus, line = self._origins[row].tolist()
         return f"{self._corpora[corpus].path}:{line}"
 
 
 class ReadText(BaseModel, frozen=True):
-    """What the first stage leaves beside the text itself."""
+    """The record that the first stage writes beside the text."""
 
     settings: dict[str, Any]
     corpora: dict[str, tuple[ReadCorpus, ...]]
@@ -111,7 +111,7 @@ class ReadText(BaseModel, frozen=True):
 
     @classmethod
     def open(cls, folder: Path) -> "ReadText | None":
-        """Return what the stage at `folder` left, or nothing if it did not finish."""
+        """Return the record at `folder`, or None if the stage did not finish."""
         try:
             return cls.model_validate_json((folder / _RECORD).read_bytes())
         except (OSError, ValueError):
@@ -119,7 +119,7 @@ class ReadText(BaseModel, frozen=True):
 
 
 def read_corpora(folder: Path, config: DataConfig, *, settings: dict[str, Any], progress: Progress) -> ReadText:
-    """Read, clean and lay down all files of all splits at `folder`."""
+    """Read and clean the files of all splits, and write their pairs to `folder`."""
     corpora: dict[str, tuple[ReadCorpus, ...]] = {}
     dropped: dict[str, dict[str, Any]] = {}
     paths = [file.path for split in SPLITS for corpus in corpora_of(config, split) for file in corpus.files]
@@ -138,7 +138,7 @@ def read_corpora(folder: Path, config: DataConfig, *, settings: dict[str, Any], 
 
 
 def corpora_of(config: DataConfig, split: str, *, on_read: Callable[[int], None] = lambda count: None) -> list[Corpus]:
-    """Return the corpora that a split is made of."""
+    """Return the corpora of a split."""
     selection = Selection(config.source_language, config.target_language, config.source_column, config.target_column)
     names: tuple[str, ...] = {"train": config.train, "valid": config.valid, "test": config.test}[split]
     return [Corpus(name, selection, on_read=on_read) for name in names]

@@ -1,4 +1,4 @@
-"""How the pairs that were read are divided: what trains, what validates, what tests, and what is a repetition."""
+"""Division of the pairs into training, validation and test text, without duplicates where these are dropped."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +14,14 @@ from transduce.errors import DataError
 
 
 def unrepeated(train: CorpusText, config: DataConfig) -> Rows:
-    """Return the training pairs that are no repetition, or all if repetitions may stay."""
+    """Return the training pairs without duplicates, or all if `data.drop_duplicates` is off."""
     if not config.drop_duplicates:
         return np.arange(len(train))
     return np.flatnonzero(~are_repeated(train.source_hashes, train.target_hashes))
 
 
 def repetitions(train: CorpusText, rows: Rows) -> Dropped:
-    """Return the training pairs that are not among the given rows as dropped for being duplicates."""
+    """Return the training pairs that are not among `rows` as dropped duplicates."""
     dropped = Dropped()
     others = np.ones(len(train), dtype=np.bool_)
     others[rows] = False
@@ -46,20 +46,20 @@ def divide(texts: Mapping[str, CorpusText], rows: Rows, config: DataConfig) -> d
             shares[split] = Share(train, rows[parts == part], rules, is_held_out=True)
     if valid and "valid" not in shares:
         raise DataError(
-            f"No pair can be held out for validation: of {len(rows):,} training pairs, sources or targets in common "
-            "link each to each. Give data.valid, or set data.held_out_valid = 0."
+            f"No pair can be held out for validation: common sources or targets link all {len(rows):,} training pairs "
+            "to each other. Give data.valid, or set data.held_out_valid = 0."
         )
     return shares
 
 
 def refuse_empty(texts: Mapping[str, CorpusText], read: ReadText) -> None:
-    """Refuse a split that was given and of which cleaning left nothing."""
+    """Refuse a given split if cleaning dropped all its pairs."""
     for split, text in texts.items():
         given = sum(corpus.pairs for corpus in read.corpora[split])
         if read.corpora[split] and len(text) == 0:
             counts = Dropped.from_json(read.dropped[split]).counts
             raise DataError(
-                f"None of the {given:,} pairs of data.{split} is left after cleaning ({told(counts)}). "
+                f"None of the {given:,} pairs of data.{split} is left after cleaning ({counts_in_words(counts)}). "
                 "Look at the files, or switch rules off (data.drop_…)."
             )
 
@@ -71,11 +71,11 @@ def refuse_unexpected(read: ReadText, expected: Mapping[str, int]) -> None:
         if corpus.pairs != wanted:
             raise DataError(
                 f"{corpus.path} holds {corpus.pairs:,} pairs, but data.expected_pairs says {wanted:,}: the download is "
-                "incomplete or another one. Get it again from where the recipe says, or use it as it is with "
+                "incomplete, or another file. Download it again as the recipe says, or use it as it is with "
                 "--set 'data.expected_pairs={}'."
             )
 
 
-def told(counts: Mapping[str, int]) -> str:
+def counts_in_words(counts: Mapping[str, int]) -> str:
     """Return counts by reason in one line."""
     return ", ".join(f"{reason}: {count:,}" for reason, count in sorted(counts.items())) or "nothing dropped"

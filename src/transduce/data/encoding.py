@@ -1,4 +1,4 @@
-"""The last stage of preparation: text to token ids, in a stream, into a store."""
+"""The last stage of preparation: encode text as token ids and stream them into a store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Share:
-    """The pairs that one split is made of, and the rules by which their lengths are judged."""
+    """The pairs of one split, and the rules that their lengths must follow."""
 
     text: CorpusText
     rows: Rows
@@ -32,14 +32,15 @@ class Share:
 
 
 def segmentable(pair: ProtectedPair) -> tuple[str, str]:
-    """Return a pair as it is cut into pieces: normalised, with symbols for what both sides have to copy."""
+    """Return the text of a pair as tokenizers segment it: normalised, with symbols for the placeholders."""
     return normalize(pair.source), normalize(pair.target)
 
 
 def lines_to_learn_from(share: Share, *, sides: Sequence[int] = (0, 1)) -> Iterator[str]:
-    """Yield the sides of a share's pairs, source 0 and target 1, ready to be segmented."""
+    """Yield the sides of a share's pairs, source 0 and target 1, with placeholders replaced; learning normalises."""
     for row in share.rows:
-        both = segmentable(protect_pair(*share.text.pair(int(row))))
+        pair = protect_pair(*share.text.pair(int(row)))
+        both = pair.source, pair.target
         yield from (both[side] for side in sides)
 
 
@@ -50,7 +51,7 @@ class StoreBuilder:
         self._tokenizers, self._config, self._progress = tokenizers, config, progress
 
     def build(self, folder: Path, share: Share, *, keeps_originals: bool) -> None:
-        """Write the store of a share; pairs dropped for their length are noted in the store."""
+        """Write the store of a share; its notes list the pairs dropped for their length."""
         pairs = ((int(row), share.text.pair(int(row))) for row in share.rows)
         store = token_store_written(
             folder,

@@ -1,12 +1,12 @@
-"""Which pairs are held out of the training text for validation and test.
+"""Selection of the pairs that are held out of the training text for validation and test.
 
-A seeded hash of the source decides, so that a corpus that grows keeps most of what it held out. Pairs that share a
-source or a target belong together, and so do pairs linked through others: a group stays on one side whole, else a
-sentence of the test would stand in the training text with the same source or the same translation. Groups are taken in
-the order of their smallest seeded hash until enough pairs are held out.
+A seeded hash of the source decides, so a corpus that grows keeps most of its held-out pairs. Pairs that share a source
+or a target, directly or through other pairs, form a group, and a group is held out as a whole or not at all. Otherwise
+the training text could hold a test sentence's source or translation. Groups are taken in the order of their smallest
+seeded hash until enough pairs are held out.
 
-A large group ("Yes." and all its translations, and all that those translate) stays with the training text, for it
-alone could fill the test. Only hashes are held in memory, about 100 bytes a pair at the peak.
+A large group ("Yes.", all its translations, and all that those translate) stays in the training text, because it could
+fill the test text alone. Only hashes are in memory, about 100 bytes a pair at the peak.
 """
 
 from enum import IntEnum
@@ -18,12 +18,12 @@ from transduce.data.config import DataConfig
 from transduce.data.sentence_hashes import Hashes
 
 LARGEST_SHARE = 20
-"""A group may make up one part in this many of what is held out."""
+"""A group may be at most one part in this many of the held-out pairs."""
 _MOST = 2000
 
 
 class Part(IntEnum):
-    """Where a pair goes."""
+    """The split that a pair belongs to."""
 
     TRAIN = 0
     VALID = 1
@@ -31,7 +31,7 @@ class Part(IntEnum):
 
 
 def held_out_sizes(config: DataConfig, pairs: int) -> tuple[int, int]:
-    """Return how many of so many pairs are wanted for validation and for test."""
+    """Return how many of `pairs` pairs to hold out for validation and for test."""
     usual = min(_MOST, max(1, pairs * 2 // 100))
     valid = usual if config.held_out_valid is None else config.held_out_valid
     test = (0 if config.valid else valid) if config.held_out_test is None else config.held_out_test
@@ -39,7 +39,7 @@ def held_out_sizes(config: DataConfig, pairs: int) -> tuple[int, int]:
 
 
 def hold_out(sources: Hashes, targets: Hashes, *, valid: int, test: int, seed: int) -> NDArray[np.int8]:
-    """Return the part of every pair: about `valid` and `test` of them are held out, fewer where groups forbid it."""
+    """Return the part of every pair; `valid` and `test` are held out, or fewer if no group is small enough."""
     parts = np.full(len(sources), Part.TRAIN, dtype=np.int8)
     if valid + test == 0 or len(sources) == 0:
         return parts
@@ -56,10 +56,11 @@ def hold_out(sources: Hashes, targets: Hashes, *, valid: int, test: int, seed: i
 
 
 def linked_groups(sources: Hashes, targets: Hashes) -> NDArray[np.int64]:
-    """Return a number for every pair, equal for two pairs exactly if shared sources and targets link them.
+    """Return the group number of every pair: equal for two pairs exactly if shared sources and targets link them.
 
-    All pairs take the smallest number among those with their source, then with their target, and every number is
-    replaced by the number that its own bearer has; that doubles the reach each round, so few rounds settle any chain.
+    Each pair begins with its own index. In each round a pair takes the smallest number of all pairs with its source,
+    then with its target, and then the number of the pair that this number is the index of (pointer jumping). That
+    doubles the distance over which numbers travel, so few rounds suffice for any chain.
     """
     sides = [np.unique(hashes, return_inverse=True)[1] for hashes in (sources, targets)]
     numbers = np.arange(len(sources), dtype=np.int64)
@@ -70,7 +71,7 @@ def linked_groups(sources: Hashes, targets: Hashes) -> NDArray[np.int64]:
             np.minimum.at(smallest, side, numbers)
             numbers = smallest[side]
         hooked = before.copy()
-        np.minimum.at(hooked, before, numbers)  # the bearer of a number learns of everyone who shares it
+        np.minimum.at(hooked, before, numbers)  # give each group's first pair the smallest number found in the group
         numbers = np.minimum(numbers, hooked[before])
         numbers = numbers[numbers]
         if np.array_equal(numbers, before):
@@ -78,7 +79,7 @@ def linked_groups(sources: Hashes, targets: Hashes) -> NDArray[np.int64]:
 
 
 def are_repeated(sources: Hashes, targets: Hashes) -> NDArray[np.bool_]:
-    """Tell for each pair whether one before it has the same source and the same target."""
+    """Return for each pair whether an earlier pair has the same source and the same target."""
     order = np.lexsort((targets, sources))
     repeats = (sources[order][1:] == sources[order][:-1]) & (targets[order][1:] == targets[order][:-1])
     repeated = np.zeros(len(sources), dtype=np.bool_)
@@ -87,7 +88,7 @@ def are_repeated(sources: Hashes, targets: Hashes) -> NDArray[np.bool_]:
 
 
 def _take(groups: NDArray[np.int64], sizes: NDArray[np.int64], wanted: int) -> list[int]:
-    """Return the first groups that make up what is wanted, leaving the last free group to the training text."""
+    """Return the first groups that add up to `wanted` pairs; the last group always stays in the training text."""
     taken: list[int] = []
     largest = max(1, wanted // LARGEST_SHARE)
     left = wanted
@@ -103,7 +104,7 @@ def _take(groups: NDArray[np.int64], sizes: NDArray[np.int64], wanted: int) -> l
 
 
 def _seeded(hashes: Hashes, seed: int) -> Hashes:
-    """Mix a seed into hashes by SplitMix64's finaliser: every bit of a hash reaches every bit of the result."""
+    """Mix a seed into hashes by SplitMix64's finaliser: every bit of a hash affects every bit of the result."""
     mixed = hashes ^ np.random.SeedSequence(seed).generate_state(1, np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

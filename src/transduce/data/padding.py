@@ -1,6 +1,6 @@
-"""Rows of token ids side by side in one array; needs no torch, as search does not."""
+"""Rows of token ids as one padded array, and batches that need little padding; without torch, for search."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,3 +13,18 @@ def pad_ids(rows: Sequence[Sequence[int] | NDArray[Any]], *, padding: int) -> ND
     for place, row in enumerate(rows):
         padded[place, : len(row)] = row
     return padded
+
+
+def batches_by_length(lengths: Sequence[int], *, tokens_at_once: int) -> Iterator[list[int]]:
+    """Yield the indices of rows in batches of similar length, the longest rows first.
+
+    A batch has at most `tokens_at_once` positions, padding included; a longer row is a batch of its own.
+    """
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens_at_once:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch

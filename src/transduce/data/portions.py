@@ -1,4 +1,4 @@
-"""Work in portions: large enough to be quick, small enough for any memory, however long the lines."""
+"""Portions of a stream: large enough to process quickly, and of bounded size in memory even if lines are long."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -9,7 +9,7 @@ _ITEMS, _CHARACTERS = 4096, 1 << 20
 
 
 def in_portions(items: Iterable[Item], characters: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Yield all items in order, some thousands at a time and fewer where they are long."""
+    """Yield all items in order, up to 4,096 at a time, and fewer if they have many characters."""
     portion: list[Item] = []
     size = 0
     for item in items:

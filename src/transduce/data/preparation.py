@@ -1,15 +1,15 @@
-"""From files to token stores: read, clean, hold out, learn the tokenizer, encode.
+"""Preparation of a corpus, from files to token stores: read, clean, hold out, learn the tokenizer, encode.
 
-    folder/prepared.json        the settings, what was read, and the report: written last, when all else is whole
+    folder/prepared.json        the settings, the files read, and the report; written last, when the rest is complete
     folder/tokenizer.model      learned from the training text, or given; with separate vocabularies also
                                 source_tokenizer.model
     folder/train, valid, test   token stores
-    folder/dropped.tsv          what was dropped and why
-    folder/text                 what was read; gone when all is done
+    folder/dropped.tsv          the dropped pairs and the reasons
+    folder/text                 the pairs that were read; deleted at the end
 
-Every stage writes its result whole or not at all, and depends on nothing but the stages before it: killed at any moment
-and started again, preparation goes on with the first stage whose result is missing and ends with the same bytes.
-Started again when it is done, it does nothing unless settings, tokenizer or text changed.
+Every stage writes its result completely or not at all, and depends only on the stages before it. If preparation is
+killed and started again, it resumes with the first stage whose result is missing and ends with the same bytes. When it
+is done, another start does nothing unless settings, tokenizer or text changed.
 """
 
 import shutil
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from transduce.data.config import DataConfig
-from transduce.data.division import told
+from transduce.data.division import counts_in_words
 from transduce.data.report import PreparationReport
 from transduce.data.reuse import missing_files, settings_of, unchanged
 from transduce.data.sentence_hashes import Hashes
@@ -45,7 +45,7 @@ class Prepared:
     report: PreparationReport
 
     def training_hashes(self) -> Hashes:
-        """Return the hashes of the training sources, sorted: what a model keeps to know what it has seen."""
+        """Return the sorted hashes of the training sources, which a model keeps to recognise training sentences."""
         return np.unique(self.train.source_hashes)
 
     def reversed(self) -> "Prepared":
@@ -68,7 +68,7 @@ def prepare(
     source_vocabulary_size: int | None = None,
     progress: Progress = Silent(),  # noqa: B008
 ) -> Prepared:
-    """Return the token stores of a corpus, built at `folder` unless they stand there already."""
+    """Return the token stores of a corpus; build them at `folder` unless they are there already."""
     if not config.train:
         raise ConfigError("data.train is empty. Name the training text: a.en,a.de, or one file of pairs such as x.tsv.")
     record = PreparedRecord.open(folder)
@@ -95,7 +95,7 @@ def prepare(
 def is_prepared(
     config: DataConfig, folder: Path, *, vocabulary_size: int, source_vocabulary_size: int | None = None
 ) -> bool:
-    """Return whether `folder` holds the token stores of this corpus, whole and made of the text as it is now."""
+    """Return whether `folder` holds the complete token stores of this corpus, made from the current text."""
     record = PreparedRecord.open(folder)
     if record is None or unchanged(record.corpora) is None:
         return False
@@ -127,10 +127,10 @@ def _reuse(
     try:
         prepared = _open(folder, record, config)
     except (DataError, ModelError, OSError) as fault:
-        progress.warn(f"The prepared corpus is damaged and is built anew: {fault}")
+        progress.warn(f"The prepared corpus is damaged and is built again: {fault}")
         return None
     for path in missing_files(record.corpora):
-        progress.warn(f"{path} is gone; what was prepared from it is used as it is.")
+        progress.warn(f"{path} no longer exists; the run uses the corpus prepared from it.")
     return prepared
 
 
@@ -158,7 +158,8 @@ def _tell(prepared: Prepared, progress: Progress) -> None:
             "target tokens"
         )
         if report.dropped:
-            progress.note(f"{split}: dropped {told(report.dropped)}; listed in {prepared.folder / DROPPED}")
+            reasons = counts_in_words(report.dropped)
+            progress.note(f"{split}: dropped {reasons}; listed in {prepared.folder / DROPPED}")
         if report.seen_in_training:
             progress.warn(
                 f"{report.seen_in_training:,} of {report.pairs:,} {split} sources are in the training text too."

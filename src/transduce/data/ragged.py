@@ -1,7 +1,7 @@
-"""Rows of unequal length in two files: every row's values end to end, and where each row ends.
+"""Rows of unequal length in two files: the values of all rows end to end, and the end of each row.
 
-Written in a stream and read through a memory map, so that neither end ever holds the whole: token ids, texts and
-origins of a corpus larger than RAM all rest on this. Values are little-endian on every machine.
+The files are written as a stream and read through a memory map, so token ids and texts of a corpus may be larger than
+RAM. Values are little-endian on every machine.
 """
 
 from collections.abc import Sequence
@@ -55,15 +55,15 @@ class RaggedWriter:
 
 
 class Ragged:
-    """Rows of unequal length, read from disk as they are asked for."""
+    """Rows of unequal length, read from disk on access."""
 
     def __init__(self, folder: Path, name: str, dtype: np.dtype[Any] = _TEXT) -> None:
         self._values = map_array(folder / f"{name}.values", dtype.newbyteorder("<"))
         self._ends = map_array(folder / f"{name}.ends", _ENDS)
         if len(self._ends) and int(self._ends[-1]) != len(self._values):
             raise DataError(
-                f"{folder / name}.values holds {len(self._values):,} values where {int(self._ends[-1]):,} belong. "
-                f"Delete {folder} and start again: it is built anew."
+                f"{folder / name}.values holds {len(self._values):,} values, not {int(self._ends[-1]):,}. "
+                f"Delete {folder} and start again to build it again."
             )
 
     def __len__(self) -> int:
@@ -83,11 +83,11 @@ class Ragged:
 
 
 def map_array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the numbers in a file without reading them; an empty file, which no system maps, is an empty array."""
+    """Return the numbers in a file as a memory map, or an empty array for an empty file, which cannot be mapped."""
     size = path.stat().st_size
     if size % dtype.itemsize:
         raise DataError(
-            f"{path} was cut off at {size:,} bytes. Delete {path.parent} and start again: it is built anew."
+            f"{path} was cut off at {size:,} bytes. Delete {path.parent} and start again to build it again."
         )
     # A plain view of the map: slicing np.memmap itself costs several times more, and every batch slices hundreds.
     return np.asarray(np.memmap(path, dtype=dtype, mode="r")) if size else np.empty(0, dtype=dtype)

@@ -1,4 +1,4 @@
-"""What preparation did, in figures: for the model's card, the report page and the user's eyes."""
+"""The figures of a preparation, for the model's card, the report page and the terminal."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -14,7 +14,7 @@ from transduce.data.sentence_hashes import Hashes, are_known
 from transduce.data.token_store import TokenStore
 
 BUDGETS = (4096, 25_000)
-"""Tokens per step at which padding is reported: the authors' per-device batch, and the paper's whole step."""
+"""The tokens per step for which padding is reported: the authors' batch per device, and the paper's step."""
 
 
 class FileReport(BaseModel, frozen=True):
@@ -34,7 +34,7 @@ class CorpusReport(BaseModel, frozen=True):
 
     @classmethod
     def of(cls, corpus: ReadCorpus) -> "CorpusReport":
-        """Return what is worth telling of a corpus: no absolute paths, no times."""
+        """Return the report on a corpus, without absolute paths and times."""
         names = [name.strip() for name in corpus.name.split(",")] if len(corpus.files) == 2 else [corpus.name]
         named = zip(names, corpus.files, strict=False)
         files = tuple(FileReport(name=name, bytes=file.bytes, sha256=file.sha256) for name, file in named)
@@ -42,7 +42,7 @@ class CorpusReport(BaseModel, frozen=True):
 
 
 class LengthReport(BaseModel, frozen=True):
-    """How long the sentences of one side are, in tokens with the end mark."""
+    """The lengths of the sentences of one side, in tokens with the end token."""
 
     total: int
     mean: float
@@ -64,24 +64,24 @@ class LengthReport(BaseModel, frozen=True):
 
 
 class SplitReport(BaseModel, frozen=True):
-    """What training, validation or test text came to."""
+    """The figures of the training, validation or test text."""
 
     pairs: int
     is_held_out: bool
     source: LengthReport
     target: LengthReport
     dropped: dict[str, int]
-    """Pairs dropped, by reason; of held-out text only those dropped after it was held out."""
+    """The number of dropped pairs by reason; for held-out text, those dropped after it was held out."""
     beyond_maximum: int
-    """Pairs longer than `data.max_length` that were kept."""
+    """The number of pairs that are longer than `data.max_length` and were kept."""
     seen_in_training: int
-    """Pairs whose source also stands in the training text."""
+    """The number of pairs with a source that is also in the training text."""
 
     @classmethod
     def of(
         cls, store: TokenStore, dropped: Dropped, *, is_held_out: bool, max_length: int, training: Hashes | None
     ) -> "SplitReport":
-        """Return the figures of a store; `training` is the sorted hashes of the training sources, if this is not it."""
+        """Return the figures of a store; `training` holds the sorted source hashes of the training text, if another."""
         longer = np.maximum(store.source_lengths, store.target_lengths)
         return cls(
             pairs=len(store),
@@ -94,12 +94,12 @@ class SplitReport(BaseModel, frozen=True):
         )
 
     def reversed(self) -> Self:
-        """Return the figures of the same pairs from target to source; which targets stand twice is not known."""
+        """Return the figures of the same pairs from target to source, without `seen_in_training`, which is unknown."""
         return self.model_copy(update={"source": self.target, "target": self.source, "seen_in_training": 0})
 
 
 class PreparationReport(BaseModel, frozen=True):
-    """Everything that preparation did."""
+    """The figures of a whole preparation."""
 
     source_language: str | None
     target_language: str | None
@@ -107,7 +107,7 @@ class PreparationReport(BaseModel, frozen=True):
     splits: dict[str, SplitReport]
     vocabulary_size: int
     source_vocabulary_size: int | None = None
-    """Set if the sources have a vocabulary of their own; `vocabulary_size` is then that of the targets."""
+    """Set if the sources have their own vocabulary; `vocabulary_size` is then that of the targets."""
     tokenizer_sha256: str
     """The fingerprint of the tokenizers."""
     tokenizer_was_learned: bool
@@ -116,12 +116,12 @@ class PreparationReport(BaseModel, frozen=True):
 
     @property
     def vocabulary_in_words(self) -> str:
-        """The number of ids, of source and target if they differ."""
+        """The number of ids, of source and target if each has its own vocabulary."""
         target = f"{self.vocabulary_size:,}"
         return target if self.source_vocabulary_size is None else f"{self.source_vocabulary_size:,} and {target}"
 
     def dropped_rows(self) -> list[tuple[str, str, int]]:
-        """Return a table of what was dropped: the split, the reason, how many pairs."""
+        """Return the table of dropped pairs: split, reason, number."""
         return [
             (split, reason, count) for split, report in self.splits.items() for reason, count in report.dropped.items()
         ]
@@ -141,7 +141,7 @@ class PreparationReport(BaseModel, frozen=True):
 
 
 def padding_of(store: TokenStore) -> Mapping[int, float]:
-    """Return the share of padding at the usual budgets."""
+    """Return the share of padding in an epoch for each of `BUDGETS`."""
     shares = {}
     for budget in BUDGETS:
         plan = BatchPlan(store.source_lengths, store.target_lengths, tokens_per_step=budget, seed=0)

@@ -1,7 +1,8 @@
-"""Whether what was prepared is still true: the same settings, the same tokenizer, the same text.
+"""Checks whether a prepared corpus is still current: the same settings, the same tokenizer, the same text.
 
-Contents are hashed when they are read. Later starts look at sizes and times only, and read a file again just when its
-time alone has changed. A corpus or tokenizer that is no longer there has not changed: a run goes on without it.
+The first start hashes the contents. Later starts compare size and modification time, and hash a file again only if its
+time changed and its size did not. A corpus or tokenizer that no longer exists counts as unchanged, so a run can resume
+without it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +19,13 @@ from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 
 GivenTokenizer = Literal["tokenizer", "source_tokenizer"]
 GIVEN_TOKENIZERS: Mapping[GivenTokenizer, str] = {"tokenizer": TOKENIZER, "source_tokenizer": SOURCE_TOKENIZER}
-"""The keys of [data] that name tokenizers, and the name of each one's file in a model directory."""
+"""The keys of [data] that name tokenizers, and the file name of each in a model directory."""
 
 Corpora = dict[str, tuple[ReadCorpus, ...]]
-"""What was read, by split."""
+"""The corpora that were read, by split."""
 
 _FORMAT = 1
-"""Raised whenever the same text and settings would give other stores."""
+"""Increase it if a change of the code makes other stores from the same text and settings."""
 
 
 def settings_of(
@@ -34,9 +35,10 @@ def settings_of(
     source_vocabulary_size: int | None = None,
     before: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return everything but the text that decides the result of preparation, as plain values.
+    """Return all settings that affect the result of preparation, as plain values.
 
-    `before` is what this returned when the corpus was prepared: it still knows tokenizers whose files are gone.
+    `before` is the result of this function when the corpus was prepared; it supplies the hashes of tokenizers whose
+    files no longer exist.
     """
     hashes: dict[str, str | None] = dict.fromkeys(map(_hash_key, GIVEN_TOKENIZERS))
     for key, path in given_tokenizers(config).items():
@@ -44,7 +46,7 @@ def settings_of(
         if found is None and before and is_of(before, config):
             found = before[_hash_key(key)]
         if found is None:
-            tokenizer_file(path, key=key)  # raises the error that says what is missing
+            tokenizer_file(path, key=key)  # raises ConfigError
         hashes[_hash_key(key)] = found
     is_given = config.tokenizer is not None
     sizes = {"vocabulary_size": vocabulary_size, "source_vocabulary_size": source_vocabulary_size or vocabulary_size}
@@ -60,12 +62,12 @@ def settings_of(
 
 
 def is_of(settings: Mapping[str, Any], config: DataConfig) -> bool:
-    """Return whether what was prepared with these settings was prepared for this configuration."""
+    """Return whether these settings of a prepared corpus are those of `config`."""
     return settings.get("data") == _compared(config) and "tokenizer_sha256" in settings
 
 
 def given_tokenizers(config: DataConfig) -> dict[GivenTokenizer, Path]:
-    """Return the paths of the tokenizers that are given, by their key in [data]."""
+    """Return the paths of the given tokenizers by their key in [data]."""
     paths: dict[GivenTokenizer, Path | None] = {
         "tokenizer": config.tokenizer,
         "source_tokenizer": config.source_tokenizer,
@@ -74,7 +76,7 @@ def given_tokenizers(config: DataConfig) -> dict[GivenTokenizer, Path]:
 
 
 def tokenizer_file(path: Path, *, key: GivenTokenizer = "tokenizer") -> Path:
-    """Return the file that `data.tokenizer` or `data.source_tokenizer` means: itself, or that of a model directory."""
+    """Return the file that `data.tokenizer` or `data.source_tokenizer` names, directly or by its model directory."""
     name = GIVEN_TOKENIZERS[key]
     file = path / name if path.is_dir() else path
     if not file.is_file():
@@ -83,7 +85,7 @@ def tokenizer_file(path: Path, *, key: GivenTokenizer = "tokenizer") -> Path:
 
 
 def tokenizer_sha256(path: Path, *, key: GivenTokenizer = "tokenizer") -> str | None:
-    """Return the hash of the tokenizer that a key of [data] means, or None if it is not there."""
+    """Return the hash of the tokenizer that a key of [data] names, or None if the file does not exist."""
     try:
         return sha256_of_file(tokenizer_file(path, key=key))
     except ConfigError:
@@ -101,7 +103,7 @@ def _compared(config: DataConfig) -> dict[str, Any]:
 
 
 def unchanged(corpora: Corpora) -> Corpora | None:
-    """Return the corpora, with new times where only these changed; nothing if the text of any file did."""
+    """Return the corpora with current modification times, or None if the content of any file changed."""
     renewed: dict[str, tuple[ReadCorpus, ...]] = {}
     for split, entries in corpora.items():
         renewed[split] = ()
@@ -114,7 +116,7 @@ def unchanged(corpora: Corpora) -> Corpora | None:
 
 
 def hold_the_same(names: Sequence[str], corpora: Sequence[ReadCorpus]) -> bool:
-    """Return whether the files of these names hold, byte for byte and in this order, what was read."""
+    """Return whether the named files are byte for byte, and in this order, those that were read."""
     if len(names) != len(corpora):
         return False
     pairs = [(paths_of(name), corpus.files) for name, corpus in zip(names, corpora, strict=True)]
@@ -123,12 +125,12 @@ def hold_the_same(names: Sequence[str], corpora: Sequence[ReadCorpus]) -> bool:
             len(paths) == len(files) and all(_holds(path, file) for path, file in zip(paths, files, strict=True))
             for paths, files in pairs
         )
-    except OSError:  # a file that cannot be read cannot be known again
+    except OSError:  # an unreadable file cannot be compared
         return False
 
 
 def missing_files(corpora: Corpora) -> list[str]:
-    """Return the files that are no longer there."""
+    """Return the files that no longer exist."""
     files = (file for entries in corpora.values() for corpus in entries for file in corpus.files)
     return [file.path for file in files if not Path(file.path).exists()]
 

@@ -1,8 +1,8 @@
-"""Sentences known by eight bytes: enough to tell that one was seen before, too little to give it away.
+"""Hashes of eight bytes that recognise a sentence without revealing its text.
 
-The hash is of the normalised sentence and the same everywhere, for ever: a model keeps the hashes of its training
-sources, so that an evaluation years later can count the test sentences that were among them. Two different sentences
-of ten million share a hash with a chance of 1 in 400,000.
+The hash of a normalised sentence is the same on every machine and in every version: a model keeps the hashes of its
+training sources, so that a later evaluation can count the test sentences among them. The chance that any two of ten
+million different sentences share a hash is 1 in 400,000.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ Hashes = NDArray[np.uint64]
 
 
 def hash_normalized(text: str) -> bytes:
-    """Return the hash of a sentence that is normalised already."""
+    """Return the hash of a normalised sentence."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
 
 
@@ -27,7 +27,7 @@ def sentence_hashes(texts: Iterable[str]) -> Hashes:
 
 
 def are_known(hashes: Hashes, known: Hashes) -> NDArray[np.bool_]:
-    """Tell for each hash whether it is among the `known`, which are sorted."""
+    """Return for each hash whether it is in `known`, which is sorted."""
     if len(known) == 0:
         return np.zeros(len(hashes), dtype=np.bool_)
     place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)

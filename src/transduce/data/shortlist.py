@@ -1,4 +1,4 @@
-"""Which target tokens a source sentence can need: a few hundred of the vocabulary instead of all of it.
+"""Shortlists: the few hundred target tokens that a source sentence can need, instead of the whole vocabulary.
 
     list(x) = special tokens ∪ common tokens ∪ x's own tokens ∪ the candidates of each token of x
 
@@ -23,9 +23,9 @@ from transduce.data.token_store import TokenStore
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
 ROUNDS = 3
-SEEN_ENOUGH = 100  # pairs with a source token in them, after which others are looked for
-LONGEST = 100  # tokens: of longer sentences there is little to learn about words, and they take the square of it
-SHARE = 1e-4  # what a target must have of a source token's probability to be its candidate
+SEEN_ENOUGH = 100  # pairs with a source token that suffice to learn its candidates
+LONGEST = 100  # tokens; longer sentences say little about words, and their cost is quadratic
+SHARE = 1e-4  # the least t(target | source) of a candidate
 _PAIRS_AT_ONCE = 2_000
 
 Ids = NDArray[np.int64]
@@ -33,14 +33,14 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Shortlist:
-    """What was learned of a corpus: the common targets, and the candidates of each source token, padded."""
+    """The common targets of a corpus, and the candidates of each source token, padded."""
 
     common_C: NDArray[np.int32]
     candidates_VK: NDArray[np.int32]
     special: SpecialTokens
-    """Those of the targets."""
+    """The special tokens of the targets."""
     copies_sources: bool
-    """Whether a list holds the source's own tokens: only one vocabulary for both sides has the same ids."""
+    """Whether a list holds the source's own tokens, which needs one vocabulary for both sides."""
 
     def tokens(self, source: Sequence[int], *, also: Sequence[int] = ()) -> list[int]:
         """Return the list of a source sentence with the tokens of `also`: special tokens, then the others ascending."""
@@ -63,8 +63,8 @@ def learn_shortlist(
 
     `source_end` says whether sources end in the end token, `has_one_vocabulary` whether both sides have the same ids.
     """
-    corpus, vocabulary_size = _Corpus(store, special.padding, source_end), store.vocabulary_size
-    blocks = [corpus.block(pairs) for pairs in _in_parts(corpus.telling_pairs())]
+    corpus, vocabulary_size = _AlignmentPairs(store, special.padding, source_end), store.vocabulary_size
+    blocks = [corpus.block(pairs) for pairs in _in_parts(corpus.informative_pairs())]
     common_C = _most_common(blocks, vocabulary_size, size=size, special=special)
     keys = np.zeros(0, dtype=np.int64)
     for block in blocks:
@@ -87,7 +87,7 @@ def learn_shortlist(
 
 @dataclass(frozen=True)
 class _Block:
-    """Some pairs: their tokens end to end, and how many each has."""
+    """Some pairs: their tokens end to end, and the number of tokens of each."""
 
     sources: Ids
     source_lengths: Ids
@@ -95,7 +95,7 @@ class _Block:
     target_lengths: Ids
 
     def keys(self, vocabulary_size: int) -> Ids:
-        """Return source * V + target of every two tokens of a pair, all those of one target token side by side."""
+        """Return source * V + target for every source and target token of each pair, grouped by target token."""
         widths = self.widths()
         first_sources = np.repeat(np.cumsum(self.source_lengths) - self.source_lengths, self.target_lengths)
         places = np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths, widths)
@@ -104,7 +104,7 @@ class _Block:
         return keys
 
     def widths(self) -> Ids:
-        """Return how many sources each target token has."""
+        """Return the number of source tokens in the pair of each target token."""
         widths: Ids = np.repeat(self.source_lengths, self.target_lengths)
         return widths
 
@@ -128,12 +128,12 @@ def _accounted(
 
 
 @dataclass(frozen=True)
-class _Corpus:
+class _AlignmentPairs:
     """The pairs of a store without their end tokens."""
 
     store: TokenStore
     empty_word: int
-    """The id of padding, which is in no sentence."""
+    """The id of the empty word: that of padding, which is in no sentence."""
     source_end: bool
 
     def source(self, pair: int) -> NDArray[np.unsignedinteger]:
@@ -146,8 +146,8 @@ class _Corpus:
         targets = [self.store.target(pair)[:-1] for pair in pairs]
         return _Block(*_end_to_end(sources), *_end_to_end(targets))
 
-    def telling_pairs(self) -> Iterator[int]:
-        """Yield the pairs, in their order, with a source token that the pairs before have not shown often enough."""
+    def informative_pairs(self) -> Iterator[int]:
+        """Yield, in order, the pairs with a source token that fewer than `SEEN_ENOUGH` of those yielded before have."""
         store, seen = self.store, np.zeros(self.store.source_vocabulary_size, dtype=np.int64)
         for pair in np.flatnonzero((store.source_lengths <= LONGEST) & (store.target_lengths <= LONGEST)).tolist():
             tokens = self.source(pair)

@@ -1,4 +1,4 @@
-"""The stages of preparation, each skipped if its result is there: read, divide, learn the tokenizer, encode, record."""
+"""The stages of preparation: read, divide, learn the tokenizer, encode, record. A stage is skipped if it is done."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from transduce.data.cleaning import Dropped, dropped_list
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText, corpora_of, read_corpora
-from transduce.data.division import divide, refuse_empty, refuse_unexpected, repetitions, told, unrepeated
+from transduce.data.division import counts_in_words, divide, refuse_empty, refuse_unexpected, repetitions, unrepeated
 from transduce.data.encoding import Share, StoreBuilder, lines_to_learn_from
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
 from transduce.data.reuse import GIVEN_TOKENIZERS, GivenTokenizer, given_tokenizers, tokenizer_file, unchanged
@@ -27,7 +27,7 @@ RECORD, TEXT, DROPPED = "prepared.json", "text", "dropped.tsv"
 
 
 class PreparedRecord(BaseModel, frozen=True):
-    """What `prepared.json` holds. It is written last, so everything else is whole if it is there."""
+    """The content of `prepared.json`. It is written last, so if it exists, everything else is complete."""
 
     settings: dict[str, Any]
     corpora: dict[str, tuple[ReadCorpus, ...]]
@@ -35,27 +35,27 @@ class PreparedRecord(BaseModel, frozen=True):
 
     @classmethod
     def open(cls, folder: Path) -> "PreparedRecord | None":
-        """Return the record at `folder`, or nothing if preparation did not finish there."""
+        """Return the record at `folder`, or None if preparation did not finish there."""
         try:
             return cls.model_validate_json((folder / RECORD).read_bytes())
         except (OSError, ValueError):
             return None
 
     def write(self, folder: Path) -> None:
-        """Put the record at `folder`."""
+        """Write the record to `folder`."""
         write_atomically(folder / RECORD, self.model_dump_json(indent=1) + "\n")
 
 
 class Stages:
-    """One preparation at one folder."""
+    """One preparation in one folder."""
 
     def __init__(self, config: DataConfig, folder: Path, *, settings: dict[str, Any], progress: Progress) -> None:
         self._config, self._folder, self._settings, self._progress = config, folder, settings, progress
 
     def finish(self, vocabulary_size: int, *, source_vocabulary_size: int | None = None) -> None:
-        """Run every stage whose result is missing; the source has a vocabulary size if it has its own vocabulary."""
+        """Run every stage whose result is missing; give `source_vocabulary_size` if vocabularies are separate."""
         sweep(self._folder)
-        if PreparedRecord.open(self._folder) is not None:  # finished before, but with other text or since damaged
+        if PreparedRecord.open(self._folder) is not None:  # finished before, but the text changed or a store is damaged
             shutil.rmtree(self._folder / TEXT, ignore_errors=True)
         read = self._read()
         texts = {split: CorpusText(self._folder / TEXT / split, read.corpora[split]) for split in SPLITS}
@@ -77,17 +77,17 @@ class Stages:
         if read is not None and read.settings == self._settings and unchanged(read.corpora) is not None:
             return read
         self._require_what_is_read()
-        # Delete what was built from other text or settings, the record first: from then on, everything in the folder
-        # belongs to the text that is in it.
+        # Delete the results of other text or settings, the record first. From then on, everything in the folder is made
+        # from the text in it.
         for name in (RECORD, DROPPED, TOKENIZER, SOURCE_TOKENIZER):
             (self._folder / name).unlink(missing_ok=True)
         for name in (*SPLITS, TEXT):
             shutil.rmtree(self._folder / name, ignore_errors=True)
-        fsync_directory(self._folder)  # so that no power cut brings an old tokenizer back to new text
+        fsync_directory(self._folder)  # else a power cut could bring back the old tokenizer beside new text
         return read_corpora(self._folder / TEXT, self._config, settings=self._settings, progress=self._progress)
 
     def _require_what_is_read(self) -> None:
-        """Refuse to prepare again if a file is missing: what was prepared before may be its only copy."""
+        """Refuse to prepare again if a file is missing: the prepared corpus may be its only copy."""
         for file in (file for split in SPLITS for corpus in corpora_of(self._config, split) for file in corpus.files):
             file.require()
         for key, path in given_tokenizers(self._config).items():
@@ -112,7 +112,7 @@ class Stages:
         return pair
 
     def _tokenizer(self, key: GivenTokenizer, lines: Iterable[str], *, size: int) -> Tokenizer:
-        """Return the tokenizer of this key: from an earlier start, from the path given, or learned from `lines`."""
+        """Return the tokenizer of a key: that of an earlier start, the given one, or one learned from `lines`."""
         place = self._folder / GIVEN_TOKENIZERS[key]
         if place.exists():
             return read_tokenizer(place)
@@ -140,8 +140,8 @@ class Stages:
             if len(stores[split]) == 0:
                 counts = Dropped.from_json(stores[split].notes["dropped"]).counts
                 raise DataError(
-                    f"None of the {len(share.rows):,} pairs for {split} is left: {told(counts)}. The limits are "
-                    f"data.max_length = {self._config.max_length} tokens and data.max_length_ratio."
+                    f"None of the {len(share.rows):,} pairs for {split} is left: {counts_in_words(counts)}. The limits "
+                    f"are data.max_length = {self._config.max_length} tokens and data.max_length_ratio."
                 )
         return stores
 

@@ -45,7 +45,7 @@ class TokenStoreWriter:
         self._hashes = stack.enter_context((folder / _HASHES).open("wb"))
         self.pairs = 0
         self.notes: dict[str, Any] = {}
-        """Plain values to keep with the store, such as what was dropped on the way."""
+        """Plain values to keep with the store, such as the dropped pairs."""
 
     def append(
         self,
@@ -56,9 +56,10 @@ class TokenStoreWriter:
         originals: Sequence[tuple[str, str]] = (),
         source_hashes: Hashes | None = None,
     ) -> None:
-        """Add pairs: ids of each side, end tokens included, and the normalised, protected text they were made from.
+        """Add pairs: the ids of each side with end tokens, and the normalised text that they encode.
 
-        Hashes are those of the sources before placeholders were replaced; unless given, of the text.
+        Symbols replace placeholders in the text. `source_hashes` are those of the sources before that; without them,
+        the sources of `texts` are hashed.
         """
         hashes = sentence_hashes(source for source, _ in texts) if source_hashes is None else source_hashes
         self._hashes.write(hashes.astype("<u8").tobytes())
@@ -75,7 +76,7 @@ class TokenStoreWriter:
 def token_store_written(
     folder: Path, *, vocabulary_size: int, source_vocabulary_size: int | None = None, keeps_originals: bool = False
 ) -> Iterator[TokenStoreWriter]:
-    """Yield a writer; when the block ends well the store takes its place at `folder`, else nothing is left.
+    """Yield a writer; move the store to `folder` when the block ends, or delete it if the block raises.
 
     `source_vocabulary_size` is given where source and target have separate vocabularies.
     """
@@ -128,8 +129,8 @@ class TokenStore:
             self._sides = (0, 1)
         except (OSError, ValueError, TypeError, KeyError) as fault:
             raise DataError(
-                f"{folder} is no token store that this version can read ({fault}). Delete it and start again: "
-                "it is built again from the corpus."
+                f"{folder} is not a token store that this version can read ({fault}). Delete it and start again to "
+                "build it from the corpus."
             ) from fault
         self._check_rows(pairs)
         self.source_lengths = self._source.lengths()
@@ -176,9 +177,7 @@ class TokenStore:
         originals = 2 * pairs if self._originals is None else len(self._originals)
         found = (len(self._source), len(self._target), len(self.source_hashes), len(self._text), originals)
         if found != (pairs, pairs, pairs, 2 * pairs, 2 * pairs):
-            raise DataError(
-                f"{self.folder} does not hold the {pairs:,} pairs that it should. Delete it and start again."
-            )
+            raise DataError(f"{self.folder} is damaged: it does not hold {pairs:,} pairs. Delete it and start again.")
 
 
 def _id_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger]:

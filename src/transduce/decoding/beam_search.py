@@ -37,7 +37,7 @@ from transduce.decoding.request import OutputRequest
 from transduce.decoding.search_loop import run_search
 from transduce.networks.stepwise import BestExtensions, Booleans, Ids, LogProbabilities, Ranking, State, Stepwise
 
-# What is found where every token is forbidden or impossible before the output could end.
+# The result if every token is forbidden or impossible before the output can end.
 NOTHING = Hypothesis(tokens=(), log_probability=-math.inf, score=-math.inf, is_finished=False)
 
 
@@ -120,7 +120,7 @@ class _BeamSearch:
         if self.request.stops_when_full:
             is_left_out_BC[:, self.beam :] = True  # such an end does not count
         self._finish(candidates.without(is_left_out_BC))
-        order_BW = is_ended_BC.argsort(axis=1, kind="stable")[:, : self.beam]  # those that go on, best first
+        order_BW = is_ended_BC.argsort(axis=1, kind="stable")[:, : self.beam]  # those that have not ended, best first
         self.alive = candidates.without(is_ended_BC).at(order_BW)
         beams_BW: Ids = best.beams_BC[np.arange(len(order_BW))[:, None], order_BW]
         return beams_BW

@@ -54,7 +54,7 @@ def stable_topk(values_RN: LogProbabilities, *, count: int) -> tuple[LogProbabil
 
 
 def require_numbers(values: NDArray[Any]) -> None:
-    """Refuse to go on with a model whose probabilities are NaN."""
+    """Raise ModelError if a value is NaN."""
     if np.isnan(values).any():
         raise ModelError(
             "the model's probabilities are not numbers (NaN): its weights are damaged, or its training diverged. "

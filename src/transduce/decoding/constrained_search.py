@@ -1,4 +1,4 @@
-"""Beam search among outputs that hold given terms: the grid of Hokamp and Liu (2017), Post and Vilar's banks (2018).
+"""Beam search for outputs that contain given terms: the grid of Hokamp and Liu (2017), Post and Vilar's banks (2018).
 
 Hypotheses compete only with those that have met equally many tokens of the constraints: each such count is a bank, and
 each bank has a beam of its own. A hypothesis that begins a term early has added improbable tokens and would lose
@@ -38,7 +38,7 @@ MOST_ROWS = 128  # hypotheses of one sentence; a bank's beam narrows, down to 1,
 
 
 @dataclass(frozen=True)
-class _Alive:
+class _PartialOutput:
     tokens: Tokens
     log_probability: float
     progress: ConstraintProgress
@@ -61,7 +61,7 @@ class _ConstrainedSentence:
     constraints: Constraints
     beam: int
     is_closed_by_V: Booleans
-    alive: list[_Alive]
+    alive: list[_PartialOutput]
     finished: list[Hypothesis] = field(default_factory=list)
 
     def extend(self, more: dict[tuple[int, int], float], request: OutputRequest) -> None:
@@ -79,9 +79,10 @@ class _ConstrainedSentence:
             for e in best[: self.beam] if request.stops_when_full else best:
                 if e.token == request.tokens.end:
                     self.finished.append(request.hypothesis((*before[e.beam].tokens, e.token), e.log_probability))
-            going_on = [e for e in best if e.token != request.tokens.end][: self.beam]
+            unended = [e for e in best if e.token != request.tokens.end][: self.beam]
             self.alive += [
-                _Alive((*before[e.beam].tokens, e.token), e.log_probability, e.progress, e.beam) for e in going_on
+                _PartialOutput((*before[e.beam].tokens, e.token), e.log_probability, e.progress, e.beam)
+                for e in unended
             ]
         self.finished = sorted(self.finished, key=lambda hypothesis: -hypothesis.score)[: self.beam]
 
@@ -91,7 +92,7 @@ class _ConstrainedSentence:
         return not self.constraints.advance(hypothesis.progress, hypothesis.tokens, end).unmet
 
     def found(self, request: OutputRequest) -> list[Hypothesis]:
-        """Return the finished hypotheses; where there are none, those alive that lack nothing but their end."""
+        """Return the finished hypotheses; if there are none, those alive that only lack the end token."""
         end = request.tokens.end
         whole = [hypothesis for beam, hypothesis in enumerate(self.alive) if self.may_end(beam, end=end)]
         unfinished = [
@@ -153,7 +154,7 @@ class _ConstrainedSearch:
         return staying_B
 
     def _extensions(self, log_probabilities_BWV: LogProbabilities) -> list[dict[tuple[int, int], float]]:
-        """Return for each sentence the tokens worth a look, by the beam that each would extend, and their log p."""
+        """Return the candidate extensions of each sentence: log p by the beam and the token that extends it."""
         places = [(row, beam) for row, own in enumerate(self.sentences) for beam in range(len(own.alive))]
         rows_R, beams_R = np.array(places).T
         log_probabilities_RV = log_probabilities_BWV[rows_R, beams_R]
@@ -220,7 +221,7 @@ def constrained_search(
             own,
             beam=bank_beam(own, config),
             is_closed_by_V=np.array(own.edges.is_closed_by),
-            alive=[_Alive((), 0.0, own.start, beam=0)],
+            alive=[_PartialOutput((), 0.0, own.start, beam=0)],
         )
         for number, own in enumerate(constraints)
     ]

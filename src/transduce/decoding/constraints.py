@@ -1,12 +1,12 @@
-"""What an output must hold: terms as sequences of tokens, and how far a hypothesis has come with them.
+"""Constraints on an output: terms that it must contain, as sequences of tokens, and the progress of a hypothesis.
 
-A term has one or more forms. It is met once all tokens of one form stand in a row and the token after them, which may
-be the end, does not make a longer word of it. Terms do not share tokens, and one that is wanted twice is there twice.
+A term has one or more forms. It is met when all tokens of one form occur in a row and the next token, which may be the
+end token, does not extend its last word. Terms do not share tokens; a term that is required twice must occur twice.
 
-A hypothesis works on one form at a time: on the one that the longest run of its last tokens begins. If the next token
-does not go on with it, the run is given up, or shortened to what still begins a form, as in Knuth, Morris and Pratt's
-search. What is counted as met is always there. The reverse has exceptions, where one term's tokens begin another's or
-end as another's begin: those tokens count for the longer run, and the other term must then stand somewhere else too.
+A hypothesis matches one form at a time: the one that begins with the longest run of its last tokens. If the next token
+does not continue the form, the run is dropped, or shortened to one that begins a form, as in the search of Knuth,
+Morris and Pratt. A term that counts as met is always in the output. A term in the output may not count if its tokens
+begin another term, or end with the beginning of another: they count for the longer run, and the term must occur again.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ Tokens = tuple[int, ...]
 
 
 class TermPlace(IntEnum):
-    """Where in an output a form may begin; if it may begin at one place, it may at all that follow here."""
+    """A place in an output at which a form may begin; a form that may begin at one may begin at all later members."""
 
     INSIDE = 0
     """Right after a letter, where only a word's mark separates the form from the word before it."""
@@ -72,7 +72,7 @@ class _Node:
 
 
 class Constraints:
-    """All that the outputs of one sentence must hold."""
+    """All constraints on the outputs of one sentence."""
 
     def __init__(self, constraints: Sequence[Constraint], edges: WordEdges) -> None:
         assert all(form.tokens for constraint in constraints for form in constraint.forms), "a form needs tokens"
@@ -103,7 +103,7 @@ class Constraints:
         return replace(progress, matched=self._longest_run(progress, (*tokens, token)))
 
     def wanted(self, progress: ConstraintProgress, tokens: Tokens) -> set[int]:
-        """Return the tokens that would begin a term now, or go on with one."""
+        """Return the tokens that would begin a term now, or continue one."""
         beginnings = self._trie(progress.unmet)[(), self._place(tokens, len(tokens))].continuations
         return beginnings | self._node(progress, tokens).continuations
 
@@ -132,7 +132,7 @@ class Constraints:
         return TermPlace.EDGE if self.edges.is_open_after[tokens[start - 1]] else TermPlace.INSIDE
 
     def _trie(self, unmet: tuple[int, ...]) -> dict[tuple[Tokens, TermPlace], _Node]:
-        """Return what can be begun: nodes by their tokens, and by where these begin."""
+        """Return the trie of the unmet forms: nodes by their tokens, and by the place where these begin."""
         if unmet not in self._tries:
             trie: defaultdict[tuple[Tokens, TermPlace], _Node] = defaultdict(_Node)
             trie.update({((), place): _Node() for place in TermPlace})

@@ -1,10 +1,10 @@
-"""What is asked of a batch's outputs, whether they are searched for or drawn: how many, how long, how they begin.
+"""The requirements on the outputs of a batch, searched or drawn: their number, their lengths, their prefixes.
 
 - A sentence's own limit is its source's length without padding plus `extra_length` (6.1), so a longer neighbour in
   the batch gives it no more room; the authors' code took the padded length. Both lengths count the end token.
 - The padding, unknown and start tokens are never generated, and the end token not before `minimum_length`.
-- A forced prefix is kept as it is, whatever else is asked: only there may the unknown token stand in an output, and
-  only a prefix may make an output longer than its limit.
+- A forced prefix is kept as it is: only a prefix may put the unknown token into an output, or make an output longer
+  than its limit.
 """
 
 import math
@@ -26,7 +26,7 @@ NOT_FORCED = -1
 
 @dataclass(frozen=True)
 class OutputRequest:
-    """What is asked of the outputs of B sentences."""
+    """The requirements on the outputs of B sentences."""
 
     tokens: SpecialTokens
     """The ids that end an output, and those that it may not hold."""
@@ -52,7 +52,7 @@ class OutputRequest:
         *,
         prefixes: Sequence[Sequence[int]] | None,
     ) -> Self:
-        """Return what `config` asks of a padded batch; `prefixes` holds a sequence, maybe empty, for each sentence."""
+        """Return the requirements of `config` on a padded batch; a sentence without a prefix has an empty one."""
         tokens = stepper.tokens
         prefixes = [()] * len(source_BS) if prefixes is None else prefixes
         assert len(prefixes) == len(source_BS), "give one prefix for each sentence, or none at all"
@@ -105,7 +105,7 @@ class OutputRequest:
         return Hypothesis(tuple(tokens[:length]), log_probability, score, is_finished)
 
     def select(self, sentences: Ids) -> Self:
-        """Return what is asked of the named sentences, in that order."""
+        """Return the requirements on the given sentences, in that order."""
         return replace(self, limit_B=self.limit_B[sentences], prefix_BP=self.prefix_BP[sentences])
 
 

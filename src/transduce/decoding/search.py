@@ -1,4 +1,4 @@
-"""Source tokens in, the outputs that a `DecodingConfig` asks for out."""
+"""Search for the outputs of a batch of sources, by beam search or by sampling, as `DecodingConfig` says."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The loop that every search shares: ask the model, choose tokens, reorder its state, until every sentence is done."""
+"""The loop of every search: run the model, choose tokens, reorder its state, until every sentence is done."""
 
 from typing import Protocol
 
@@ -26,7 +26,7 @@ class SearchState(Protocol):
 
 
 def run_search(stepper: Stepwise[State], source_BS: Ids, search: SearchState) -> list[list[Hypothesis]]:
-    """Step until every sentence is done, each leaving the batch when it is, and return what was found of each."""
+    """Step until every sentence is done, and return the outputs of each; a sentence that is done leaves the batch."""
     found: list[list[Hypothesis]] = [[] for _ in source_BS]
     if not found:
         return found

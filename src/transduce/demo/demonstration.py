@@ -16,7 +16,7 @@ import sacrebleu
 from transduce.demo.corpus import Pair, corpus, write_corpus
 from transduce.files import write_atomically
 from transduce.pipeline.estimate import announcement, seconds_per_step
-from transduce.pipeline.planning import Choice, Request, choose_experiment, has_learned
+from transduce.pipeline.planning import Choice, TrainRequest, choose_experiment, has_learned
 from transduce.pipeline.run import opened_run
 from transduce.progress import Progress
 from transduce.training.trainer import Ending
@@ -128,13 +128,13 @@ def _train(
         },
         "training": {"seed": seed, **({"threads": threads} if threads else {})},
     }
-    request = Request() if has_learned(shown.folder) else Request(preset="demo", sections=sections)
+    request = TrainRequest() if has_learned(shown.folder) else TrainRequest(preset="demo", sections=sections)
     choice = choose_experiment(request, shown.folder, progress=progress)
     with shown.timed("vocabulary and token store"):
-        if not choice.goes_on:
+        if not choice.resumes:
             choice = _fitted(choice, shown.folder, size, progress=progress)
     with shown.timed("training"), opened_run(choice, shown.folder, progress=progress) as run:
-        if not choice.goes_on:
+        if not choice.resumes:
             for line in announcement(run):
                 progress.note(line)
         result = run.train(stop_requested=stop_requested)

@@ -3,11 +3,12 @@
 For an output of the search, the sum over its tokens equals the log-probability that the search reports.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from transduce.data.batch import pad_rows
+from transduce.data.padding import batches_by_length
 from transduce.errors import DataError
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import Network
@@ -41,7 +42,8 @@ def log_probabilities_of_pairs(
     device, padding = model.output.matrix_VD.device, model.tokens.padding
     found: list[list[float]] = [[] for _ in pairs]
     with progress.stage("likelihood", total=len(pairs), unit="pairs") as stage:
-        for places in _batches(pairs, tokens_at_once=tokens_at_once):
+        lengths = [max(map(len, pair)) for pair in pairs]
+        for places in batches_by_length(lengths, tokens_at_once=tokens_at_once):
             source_BS = pad_rows([pairs[place][0] for place in places], padding=padding).to(device)
             target_BT = pad_rows([pairs[place][1] for place in places], padding=padding).to(device)
             hidden_BTD = model(source_BS, target_BT)
@@ -63,19 +65,3 @@ def _require_positions_for(model: Network, pairs: Sequence[Pair]) -> None:
                 f"Pair {number} has {longest:,} pieces, but this model learned positions for {limit:,}. "
                 "Leave the pair out, or train a model with more model.learned_positions or with sinusoidal positions."
             )
-
-
-def _batches(pairs: Sequence[Pair], *, tokens_at_once: int) -> Iterator[list[int]]:
-    """Yield the indices of pairs of similar length, to pad little; a pair beyond the limit is a batch of its own."""
-    order = sorted(range(len(pairs)), key=lambda place: (len(pairs[place][1]), len(pairs[place][0])))
-    batch: list[int] = []
-    longest = 0
-    for place in order:
-        longest_with_this = max(longest, *map(len, pairs[place]))
-        if batch and longest_with_this * (len(batch) + 1) > tokens_at_once:
-            yield batch
-            batch, longest_with_this = [], max(map(len, pairs[place]))
-        batch.append(place)
-        longest = longest_with_this
-    if batch:
-        yield batch

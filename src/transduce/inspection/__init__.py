@@ -1,4 +1,4 @@
-"""What every attention head did: a model and token ids in, an `AttentionReport` out."""
+"""Attention reports: the weights of every attention head of a model for one sentence and its translation."""
 
 from transduce.inspection.head_numbers import HeadNumbers, head_numbers
 from transduce.inspection.report import AttentionReport

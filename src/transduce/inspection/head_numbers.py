@@ -1,8 +1,8 @@
-"""The numbers behind one head: q, k and v, enough to compute section 3.2.1 step by step for one's own sentence.
+"""The queries, keys and values of one head, for computing section 3.2.1 step by step for a given sentence.
 
     score = q · k * scale        weight = softmax over the visible keys        output = Σ weight * v
 
-They are float32, so that a reader who computes with them gets what the network computed.
+They are float32, so that computing with them gives the same results as the network.
 """
 
 import base64

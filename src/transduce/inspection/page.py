@@ -25,7 +25,7 @@ def web_files() -> Traversable:
 
 
 def attention_page(report: dict[str, Any]) -> str:
-    """Return a page that shows the report and asks nothing of any network."""
+    """Return a page that shows the report and loads nothing from the network."""
     folder = web_files()
     page = (folder / "attention.html").read_text(encoding="utf-8")
     style = (folder / "attention.css").read_text(encoding="utf-8")
@@ -34,7 +34,7 @@ def attention_page(report: dict[str, Any]) -> str:
         f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    # "</script>" in a user's sentence must not end the element that the JSON stands in.
+    # "</script>" in a user's sentence must not end the element that holds the JSON.
     payload = json.dumps(report, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     replacements = {
         '<link rel="stylesheet" href="attention.css">': f"<style>{style}</style>",
@@ -51,7 +51,7 @@ def attention_page(report: dict[str, Any]) -> str:
 
 
 def joined_modules(folder: Traversable, entry: str) -> str:
-    """Return `entry` and all that it imports as one script, what is imported before what imports it."""
+    """Return `entry` and all its imports as one script, in order of dependence."""
     order: list[str] = []
 
     def visit(name: str, above: tuple[str, ...]) -> None:

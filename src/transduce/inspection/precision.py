@@ -1,7 +1,7 @@
-"""How far the float32 pass that is shown is from what translated: bfloat16, int8, or an ensemble.
+"""Comparison of the float32 pass in a report with the translating model: bfloat16, int8, or an ensemble.
 
-Both compute the log-probability of the same tokens. The translating one does so token by token, as in the search, so
-that every model that can be searched can be compared.
+Both compute the log-probability of the same tokens. The translating model does so token by token, as in the search, so
+the comparison works for every model that can be searched.
 """
 
 from collections.abc import Sequence

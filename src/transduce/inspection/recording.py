@@ -1,4 +1,4 @@
-"""What a network computes for a finished translation, in one teacher-forced pass: attention and log-probabilities."""
+"""The attention and the log-probabilities of a network for a finished translation, from one teacher-forced pass."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

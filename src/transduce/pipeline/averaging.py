@@ -1,9 +1,9 @@
-"""The stage that ends a training: the average of its last checkpoints as the model (section 6.1).
+"""The last stage of a training: average its last checkpoints into the model (section 6.1).
 
-    FOLDER/model            the average, or the best single checkpoint where that is better on validation
-    FOLDER/finished.json    with which settings it was made, and how training ended; written last
+    FOLDER/model            the average, or the best single checkpoint if that is better on validation
+    FOLDER/finished.json    a hash of the settings, and how training ended; written last
 
-`transduce average` makes another average of the checkpoints by hand.
+`transduce average` runs `average_run`, which averages other checkpoints.
 """
 
 import hashlib
@@ -36,14 +36,14 @@ _FINISHED = "finished.json"
 _WITHOUT_INFLUENCE = frozenset(
     {"threads", "checkpoint_every", "keep_checkpoints", "validate_every", "report_every", "tensorboard", "rank_timeout"}
 )
-"""Settings of training with which a finished model stays as it is."""
+"""Settings of training that do not affect the finished model."""
 
 
 class FinishedTraining(BaseModel, frozen=True, extra="forbid"):
     """The contents of finished.json."""
 
     settings: str
-    """The SHA-256 of the settings and the corpus that the model follows from."""
+    """The SHA-256 of the settings and the corpus that the model was made with."""
     model: str
     """The SHA-256 of the model's manifest."""
     ending: Ending
@@ -55,7 +55,7 @@ class FinishedTraining(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def validation(self) -> Validation | None:
-        """How good the model is on the validation text, or None where there is none."""
+        """The scores of the model on the validation text, or None without such text."""
         return None if self.loss is None else Validation(self.loss, self.accuracy, self.bleu)
 
 
@@ -67,12 +67,12 @@ class AveragingStage:
 
     @property
     def name(self) -> str:
-        """What it does, in words for a user."""
+        """What the stage does, for a user."""
         return f"{self.training.name}: averaging checkpoints"
 
     @property
     def folder(self) -> Path:
-        """That of the training."""
+        """The folder of the training."""
         return self.training.folder
 
     @property
@@ -87,11 +87,11 @@ class AveragingStage:
 
     @property
     def context(self) -> StageContext:
-        """That of the training."""
+        """The context of the training."""
         return self.training.context
 
     def is_done(self) -> bool:
-        """Return whether the model is whole and was made with the settings as they are now."""
+        """Return whether the model is complete and was made with the current settings."""
         if not self.context.world.is_main:
             return True
         found = self._found()
@@ -101,11 +101,11 @@ class AveragingStage:
         return is_that_model and manifest_fault(self.leaves) is None
 
     def run(self, *, stop_requested: StopRequested) -> bool:
-        """Average, validate and write the model; it takes a moment, so nothing asks it to stop."""
+        """Average, validate and write the model; this is quick, so it ignores `stop_requested`."""
         progress, config = self.training.reached(), self.training.experiment.training
         ending = ending_at(config, progress)
         assert ending is not None, "this training has ended"
-        if self.context.world.is_main:  # a kill may have fallen between the last checkpoint and the pruning after it
+        if self.context.world.is_main:  # the run may have been killed between its last checkpoint and the pruning
             checkpoints = Checkpoints(self.training.leaves)
             checkpoints.sweep()
             checkpoints.prune(keep=config.keep_checkpoints, best_step=progress.best.step if progress.best else None)
@@ -118,7 +118,7 @@ class AveragingStage:
         return True
 
     def finished(self) -> FinishedTraining:
-        """Return how training ended; every rank must ask, once this stage is done."""
+        """Return how training ended; every rank must call this, once the stage is done."""
         own = self._found() if self.context.world.is_main else None
         text = self.context.world.broadcast_text(own.model_dump_json() if own else "")
         return FinishedTraining.model_validate_json(text)
@@ -137,12 +137,12 @@ class AveragingStage:
             f"The average of steps {listed} is worse on validation than the checkpoint of step {best.step:,} "
             f"({best.measure} {best.value:.4g}), so model/ stays that checkpoint."
         )
-        # The model on the disk may be an older best: a kill can fall between a checkpoint and its model.
+        # The model on disk may be older: the run may have been killed between the checkpoint and its model.
         weights = checkpoint_of(self.folder, best.step).model() if self.context.world.is_main else {}
         return TrainedModel((best.step,), weights, self._validate(opened, weights))
 
     def _validate(self, opened: OpenTraining, weights: Mapping[str, Tensor]) -> Validation | None:
-        """Validate with the weights of rank 0, which replace the network's on every rank."""
+        """Copy the weights of rank 0 into the network on every rank, and validate it."""
         validator = opened.validator()
         if validator is None:
             return None
@@ -188,9 +188,9 @@ def _is_at_least_as_good(validation: Validation, measure: str, best: float) -> b
 
 
 def average_run(run: Path, *, last: int) -> tuple[int, ...]:
-    """Average the newest `last` checkpoints of a run into its model by hand, and return their steps."""
+    """Average the newest `last` checkpoints of a run into its model, and return their steps."""
     if not (run / MODEL).is_dir():
-        raise RunError(f"{run} has no model yet: it gets one at its first validation. Train on, then average.")
+        raise RunError(f"{run} has no model before its first validation. Continue training, then average.")
     with locked(run / LOCK, purpose="averaging"):
         model = load_model(run / MODEL)
         averaged = average_last(run, last=last)

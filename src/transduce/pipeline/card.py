@@ -1,6 +1,6 @@
-"""A model's card: what it was trained on and how, how good it is, what it is for and what it is not.
+"""A model's card: its training data and settings, its scores, its intended use and limits.
 
-Written by training itself into the model's README.md, so that a model never travels without it.
+Training writes it to README.md of the model directory, so every copy of the model has it.
 """
 
 import json
@@ -26,11 +26,11 @@ class Provenance:
     experiment: ExperimentConfig
     compute: Compute
     data: Mapping[str, Any]
-    """What preparing the corpus found: counts, what was dropped, hashes of files."""
+    """The figures of the prepared corpus: pairs, dropped pairs, hashes of files."""
     steps: tuple[int, ...]
-    """The checkpoints averaged into it, or the one that it is."""
+    """The steps of the checkpoints averaged into the model, or of its only checkpoint."""
     progress: Mapping[str, Any]
-    """Where the run stood: step, epoch, tokens, seconds."""
+    """The progress of the run: step, epoch, tokens, seconds."""
     scores: Mapping[str, float]
 
 
@@ -85,7 +85,7 @@ _LIMITS = (
 )
 _PRIVACY = (
     "The folder holds no sentence of the corpus. It holds hashes of the training sentences, so that a test set can be "
-    "checked against them: whoever has a sentence can find out whether it was trained on."
+    "checked against them: a person who has a sentence can find out whether it was in the training text."
 )
 _SCORES_NOTE = (
     "Validation BLEU here is greedy, on at most 500 sentences, and was looked at while training: report what "
@@ -108,7 +108,7 @@ def _settings(experiment: ExperimentConfig) -> list[str]:
     lines = ["```toml"]
     for section in ("model", "training", "decoding"):
         values: dict[str, Any] = getattr(experiment, section).model_dump(mode="json")
-        if values.get("start_from"):  # a card travels: where it lay on its maker's disk is nobody's business
+        if values.get("start_from"):  # a card is published, so it must not hold the path on its author's disk
             values["start_from"] = "/".join(Path(values["start_from"]).parts[-2:])
         lines += [
             f"[{section}]",

@@ -1,4 +1,4 @@
-"""What `transduce train` and `transduce.train` both do: choose an experiment, open the run, announce it, train."""
+"""The common part of `transduce train` and `transduce.train`: choose an experiment, open the run, announce, train."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -8,7 +8,7 @@ from typing import Any
 from transduce.errors import ConfigError
 from transduce.experiment import merged
 from transduce.pipeline.estimate import announcement
-from transduce.pipeline.planning import Request, choose_experiment
+from transduce.pipeline.planning import TrainRequest, choose_experiment
 from transduce.pipeline.run import TrainingResult, opened_run
 from transduce.pipeline.stages import StopRequested
 from transduce.progress import Progress, Silent
@@ -27,11 +27,11 @@ def request_of(
     corpora: Mapping[str, CorpusNames | None] | None = None,
     data: Mapping[str, object] | None = None,
     training: Mapping[str, object] | None = None,
-) -> Request:
-    """Return a request; what is None or empty was not asked for.
+) -> TrainRequest:
+    """Return a request; None and empty values set nothing.
 
-    `overrides` and `settings` name any key ("training.steps=100", {"training.steps": 100}); the others are keys of
-    their sections, and `corpora` those of the section `data` that name text.
+    `overrides` and `settings` set any key ("training.steps=100", {"training.steps": 100}). `data` and `training` set
+    keys of their sections, and `corpora` sets `train`, `valid` and `test` of the section `data`.
     """
     named = {split: _names(given) for split, given in (corpora or {}).items()}
     sections = {"data": {**named, **(data or {})}, "training": dict(training or {})}
@@ -39,42 +39,42 @@ def request_of(
     for section, keys in sections.items():
         if given := {key: value for key, value in keys.items() if value is not None and value != []}:
             asked = merged(asked, {section: given})
-    return Request(file=experiment, preset=preset, overrides=tuple(overrides), sections=asked)
+    return TrainRequest(file=experiment, preset=preset, overrides=tuple(overrides), sections=asked)
 
 
 def train(
-    request: Request,
+    request: TrainRequest,
     output: Path,
     *,
     progress: Progress | None = None,
     stop_requested: StopRequested = lambda: False,
     while_training: AbstractContextManager[object] | None = None,
 ) -> TrainingResult:
-    """Train as requested in `output`, or go on with the run that it holds, to the finished model.
+    """Train as requested in `output`, or resume the run that it holds, to the finished model.
 
-    Without a progress nothing is reported, and how long a new run will take is not measured. `while_training` is
-    entered once the corpus is prepared, such as to handle signals.
+    Without `progress` nothing is reported, and the duration of a new run is not estimated. `while_training` is entered
+    once the corpus is prepared, for example to handle signals.
     """
     reports = progress or Silent()
     choice = choose_experiment(request, output, progress=reports)
     try:
         with opened_run(choice, output, progress=reports) as run:
             reports = run.progress
-            if progress is not None and not choice.goes_on:
+            if progress is not None and not choice.resumes:
                 for line in announcement(run):
                     reports.note(line)
             with while_training or nullcontext():
                 result = run.train(stop_requested=stop_requested)
     except KeyboardInterrupt:
-        reports.note(f"stopped at once; everything saved before is whole. {_how_to_go_on(output)}")
+        reports.note(f"stopped at once; everything saved so far is complete. {_how_to_resume(output)}")
         raise
     for line in _result_lines(result, output):
         reports.note(line)
     return result
 
 
-def announce(request: Request, output: Path, *, progress: Progress) -> None:
-    """Prepare the corpus of the run that is requested, and report what training will take, without training."""
+def announce(request: TrainRequest, output: Path, *, progress: Progress) -> None:
+    """Prepare the corpus of the requested run, and report what training will take, without training."""
     choice = choose_experiment(request, output, progress=progress)
     with opened_run(choice, output, progress=progress) as run:
         for line in announcement(run):
@@ -83,7 +83,7 @@ def announce(request: Request, output: Path, *, progress: Progress) -> None:
 
 def _result_lines(result: TrainingResult, output: Path) -> list[str]:
     if result.ending is Ending.STOPPED:
-        return [f"stopped at step {result.step:,} and saved. {_how_to_go_on(output)}"]
+        return [f"stopped at step {result.step:,} and saved. {_how_to_resume(output)}"]
     steps = ", ".join(f"{step:,}" for step in result.averaged)
     what = f"the average of steps {steps}" if len(result.averaged) > 1 else f"step {steps}"
     if result.validation is not None:
@@ -97,8 +97,8 @@ def _result_lines(result: TrainingResult, output: Path) -> list[str]:
     ]
 
 
-def _how_to_go_on(output: Path) -> str:
-    return f"Go on with: transduce train --output {output}"
+def _how_to_resume(output: Path) -> str:
+    return f"Resume with: transduce train --output {output}"
 
 
 def _names(given: CorpusNames | None) -> list[str]:
@@ -111,6 +111,6 @@ def _sections_of(settings: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     for name, value in settings.items():
         section, dot, key = name.partition(".")
         if not dot:
-            raise ConfigError(f"settings has {name!r}, which is not of the form section.key, such as training.steps.")
+            raise ConfigError(f"settings has the key {name!r}. Write section.key, such as training.steps.")
         sections.setdefault(section, {})[key] = value
     return sections

@@ -1,4 +1,4 @@
-"""A corpus in figures, for the card and the report: what was read, what was dropped, what is left."""
+"""The figures of a corpus for the card and the report: pairs kept and dropped, lengths, files."""
 
 import hashlib
 from typing import Any
@@ -7,7 +7,7 @@ from transduce.data.report import PreparationReport
 
 
 def corpus_figures(report: PreparationReport) -> dict[str, Any]:
-    """Return the figures of a prepared corpus by name, the files with their hashes last."""
+    """Return the figures of a prepared corpus by name, with its files and their hashes last."""
     figures: dict[str, Any] = {}
     for split, part in report.splits.items():
         held_out = " (held out)" if part.is_held_out else ""
@@ -34,7 +34,7 @@ def corpus_figures(report: PreparationReport) -> dict[str, Any]:
 
 
 def corpus_fingerprint(report: PreparationReport) -> str:
-    """Return what changes whenever the text, its division or its tokenizer does."""
+    """Return a hash that changes with the text, its division into splits, or its tokenizer."""
     return hashlib.sha256(
         report.model_dump_json(exclude={"padding", "source_vocabulary_size"}).encode("utf-8")
     ).hexdigest()

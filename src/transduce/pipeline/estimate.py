@@ -1,4 +1,4 @@
-"""What a run will take on this machine, announced before its first step: hours, disk, and what Ctrl-C leaves."""
+"""The announcement of a run before its first step: its sizes, the time and disk space it needs on this machine."""
 
 import math
 import statistics
@@ -11,12 +11,12 @@ from transduce.pipeline.teaching import DIRECTIONS, DIVERSIFIED, TEACHERS
 from transduce.training.config import seconds
 from transduce.training.trainer import Trainer
 
-# How many epochs training without a budget usually lasts before validation stops improving.
+# Training without a budget usually takes between these numbers of epochs until validation stops improving.
 _USUAL_EPOCHS = (15, 40)
 
 
 def announcement(run: Run) -> Iterator[str]:
-    """Yield what a user should know before training begins, line by line."""
+    """Yield the lines that a user reads before training begins."""
     experiment, choice = run.experiment, run.choice
     training, model = experiment.training, experiment.model
     trainer = run.training.on_prepared_text().opened().trainer()
@@ -32,29 +32,29 @@ def announcement(run: Run) -> Iterator[str]:
     )
     if training.teacher_steps is not None:
         yield (
-            f"two teachers come first, {training.teacher_steps:,} steps each, in {run.folder / TEACHERS}; with what "
-            f"they write there are about {DIVERSIFIED * len(run.prepared.train):,} pairs to train on"
+            f"two teachers train first, {training.teacher_steps:,} steps each, in {run.folder / TEACHERS}; with their "
+            f"translations there are about {DIVERSIFIED * len(run.prepared.train):,} pairs to train on"
         )
     yield _duration_line(trainer, len(steps))
     yield f"about {disk_bytes(run) / 1e9:.2g} GB of disk for checkpoints in {run.folder}"
     yield (
-        "Ctrl-C finishes the step and saves; the same command goes on. model/ holds the best so far from the first "
-        f"validation (step {training.validate_every:,}) on"
+        "Ctrl-C finishes the step and saves; the same command resumes. From the first validation on (step "
+        f"{training.validate_every:,}), model/ holds the best model so far"
     )
 
 
 def disk_bytes(run: Run) -> int:
-    """Return what checkpoints will take at most: weights and two moments; the kept, the best, one being written."""
+    """Return the most bytes of checkpoints: weights and two moments each; those kept, the best, one being written."""
     training = run.experiment.training
     networks = 1 + (len(DIRECTIONS) if training.teacher_steps else 0)
     return networks * (training.keep_checkpoints + 2) * 3 * 4 * parameter_count(run.experiment.model)
 
 
 def seconds_per_step(trainer: Trainer, *, during: float = 2.0) -> float:
-    """Measure steps forward and backward for so many seconds; the later half counts.
+    """Run forward and backward passes for `during` seconds, and return the median duration of the later half.
 
-    The very first loads what computes and is left out, and the next are slower than those to come: a product of a
-    new size takes preparing, and there are some hundreds of sizes.
+    The first step loads libraries and does not count. The next ones are slower than later ones too, because each new
+    matrix size needs preparation, and there are some hundreds of sizes.
     """
     steps, stepper, durations = trainer.batches.steps(0), trainer.stepper, list[float]()
     while len(durations) < 2 or (sum(durations[1:]) < during and len(durations) <= len(steps)):
@@ -71,14 +71,14 @@ def _duration_line(trainer: Trainer, steps_in_epoch: int) -> str:
     training, compute = trainer.config, trainer.context.compute
     per_step = seconds_per_step(trainer)
     epoch = per_step * steps_in_epoch * (1 if training.teacher_steps is None else DIVERSIFIED)
-    beside = per_step * len(DIRECTIONS) * (training.teacher_steps or 0)
+    of_teachers = per_step * len(DIRECTIONS) * (training.teacher_steps or 0)
     here = f"{compute.threads} threads, {compute.precision}"
     bounds = [per_step * bound for bound in (training.step_budget,) if bound is not None]
     bounds += [epoch * training.epochs] if training.epochs else []
     bounds += [seconds(training.time)] if training.time else []
     if bounds:
-        return f"about {spoken(beside + min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
-    least, most = (spoken(beside + epoch * epochs) for epochs in _USUAL_EPOCHS)
+        return f"about {spoken(of_teachers + min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
+    least, most = (spoken(of_teachers + epoch * epochs) for epochs in _USUAL_EPOCHS)
     return (
         f"about {spoken(epoch)} an epoch here ({here}); it ends when validation has not improved "
         f"{training.allowed_patience} times, usually after {_USUAL_EPOCHS[0]} to {_USUAL_EPOCHS[1]} epochs: "
@@ -87,7 +87,7 @@ def _duration_line(trainer: Trainer, steps_in_epoch: int) -> str:
 
 
 def spoken(duration: float) -> str:
-    """Return a duration as one would say it."""
+    """Return a duration in the unit that people would use."""
     if duration < 90:
         return f"{math.ceil(duration)} s"
     if duration < 90 * 60:

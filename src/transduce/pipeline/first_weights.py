@@ -1,4 +1,4 @@
-"""The network that a run begins with."""
+"""The initial network of a run."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from transduce.training.resumption import CHECKPOINTS_FOLDER
 
 
 def first_network(experiment: ExperimentConfig, run: Path, tokens: SpecialTokens) -> Network:
-    """Return the network with its first weights: drawn from the seed, or those of the model to start from.
+    """Return the network with its initial weights: random, or those of the model that `training.start_from` names.
 
-    Once the run has a checkpoint, that has the weights: the model to start from may have changed, or be gone.
+    A run with a checkpoint takes its weights from that, so this does not read the model, which may no longer exist.
     """
     torch.manual_seed(mixed_seed("weights", experiment.training.seed))
     network = new_network(experiment.model, tokens)

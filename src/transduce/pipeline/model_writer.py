@@ -1,4 +1,4 @@
-"""Model directories of a run: the weights, with a description and a card that say where they come from."""
+"""Writing the model directories of a run: weights, description, tokenizers, card and shortlist."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from transduce.training.validation import Validation
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model that training has made: the steps averaged into it, its weights, and its validation."""
+    """A trained model: the steps averaged into it, its weights, and its validation."""
 
     steps: tuple[int, ...]
     weights: Mapping[str, Tensor]
@@ -73,7 +73,7 @@ class ModelWriter:
 
     @cached_property
     def _shortlist(self) -> Shortlist | None:
-        """Which target tokens each source token becomes; learned from the corpus when the first model is written."""
+        """The shortlist, learned from the corpus when the first model is written."""
         size = self.experiment.training.shortlist
         if not size:
             return None

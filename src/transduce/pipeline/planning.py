@@ -1,9 +1,9 @@
-"""Before anything is computed: which experiment a run is, and whether a started one may go on.
+"""The choice of the experiment of a run, new or resumed, before anything is computed.
 
-A run remembers its experiment in `experiment.toml`. Starting it again without naming anything takes that; naming
-something else is allowed where it cannot alter the weights' path (budgets, intervals, logging, patience, search, other
-places of the same text), and refused with the list of differences where it would. Until there is a checkpoint, nothing
-would be lost: then a command that names its text begins the run anew.
+A run keeps its experiment in `experiment.toml`. A start without settings resumes it. A start with other settings
+resumes it if these cannot change the weights of later steps (budgets, intervals, logging, patience, search, other paths
+of the same text); otherwise it is refused with a list of the differences. A run without a checkpoint has nothing to
+lose, so a command that names the training text starts it from the beginning.
 """
 
 from collections.abc import Sequence
@@ -32,38 +32,39 @@ from transduce.model_directory import find_model, read_description
 from transduce.progress import Progress
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
+from transduce.training.state import refuse_other_settings
 
 EXPERIMENT, PREPARED, LOCK = "experiment.toml", "data", "run.lock"
 
-_ALTERS_NOTHING = frozenset({"expected_pairs"})  # decides whether to begin, not with what
+_ALTERS_NOTHING = frozenset({"expected_pairs"})  # a check before the start, without effect on the training
 
-# How many pairs a preset wants at least. Smaller networks with strong dropout win on little text.
+# The least number of pairs for each preset. Smaller networks with strong dropout are better on little text.
 PRESET_BY_PAIRS = ((1_000_000, "base"), (60_000, "small"), (0, "tiny"))
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a user asked `train` for."""
+class TrainRequest:
+    """The arguments of `train`: experiment file, preset, and settings."""
 
     file: Path | None = None
     preset: str | None = None
     overrides: Sequence[str] = ()
     sections: "dict[str, dict[str, Any]] | None" = None
-    """Keys given by options of their own, such as --train."""
+    """The keys set by options such as --train, by section."""
 
     def names_something(self) -> bool:
-        """Return whether the user said anything about the experiment at all."""
+        """Return whether the user gave any setting of the experiment."""
         return bool(self.file or self.preset or self.overrides or self.sections)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An experiment, and how its sizes were chosen."""
+    """An experiment, why it has its sizes, and whether it resumes a run."""
 
     experiment: ExperimentConfig
     preset: str | None
     reason: str
-    goes_on: bool
+    resumes: bool
 
 
 def choose_preset(pairs: int) -> tuple[str, str]:
@@ -78,7 +79,7 @@ def choose_preset(pairs: int) -> tuple[str, str]:
 
 
 def count_pairs(data: DataConfig, *, progress: Progress) -> int:
-    """Count the training pairs by reading them once, but not beyond what decides the choice of a preset."""
+    """Count the training pairs by reading them, up to the number that the largest preset needs."""
     selection = Selection(data.source_language, data.target_language, data.source_column, data.target_column)
     enough, count = PRESET_BY_PAIRS[0][0], 0
     with progress.stage("counting pairs", unit="pairs") as stage:
@@ -91,22 +92,22 @@ def count_pairs(data: DataConfig, *, progress: Progress) -> int:
     return count
 
 
-def choose_experiment(request: Request, output: Path, *, progress: Progress) -> Choice:
-    """Return the experiment to run in `output`: the one it holds, changed as asked, or a new one."""
+def choose_experiment(request: TrainRequest, output: Path, *, progress: Progress) -> Choice:
+    """Return the experiment to run in `output`: that of the run there, changed as requested, or a new one."""
     kept = output / EXPERIMENT
     content = merged(
         gather_settings(request.file, preset=request.preset, overrides=request.overrides), request.sections or {}
     )
     if kept.exists():
         try:
-            return _go_on(content, kept)
+            return _resume(content, kept)
         except (ConfigError, RunError):
             if has_learned(output) or not _asked(content, "data", "train"):
                 raise
-        progress.note(f"{output} has learned nothing so far, and is begun anew with the settings given")
+        progress.note(f"{output} has no checkpoint yet, so it starts again with the settings given")
     if not request.names_something():
         raise ConfigError(
-            f"{output} holds no run yet, so say what to learn from: --train corpus.tsv, --train a.en,a.de, "
+            f"{output} holds no run yet. Name the training text: --train corpus.tsv, --train a.en,a.de, "
             "or an experiment file."
         )
     preset, reason = request.preset, "you named it"
@@ -123,11 +124,11 @@ def choose_experiment(request: Request, output: Path, *, progress: Progress) -> 
     experiment = validate_experiment(content, where=str(request.file or "the settings given"))
     _require_training_text(experiment.data)
     absolute = experiment.model_copy(update={"data": _with_absolute_paths(experiment.data)})
-    return Choice(experiment=absolute, preset=preset, reason=reason, goes_on=False)
+    return Choice(experiment=absolute, preset=preset, reason=reason, resumes=False)
 
 
 def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the experiment with the sizes and the tokenizer of the model to begin with; dropout may differ."""
+    """Return the settings with the sizes and the tokenizer of the model to start from; dropout may differ."""
     folder = find_model(name).absolute()
     described = read_description(folder)
     data: dict[str, Any] = {
@@ -146,16 +147,16 @@ def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
     if differing:
         listed = ", ".join(f"model.{key} = {sizes[key]!r}, not {changed['model'].get(key)!r}" for key in differing)
         raise ConfigError(
-            f"{name} has other sizes than this experiment asks for: {listed}. Leave the preset and these keys out "
-            "when starting from a model."
+            f"{name} has other sizes than this experiment: {listed}. Leave out the preset and these keys when you "
+            "start from a model."
         )
     return changed
 
 
 def keep_experiment(experiment: ExperimentConfig, output: Path) -> None:
-    """Write exactly what runs into the run; refused if the run has learned with other settings."""
+    """Write the experiment into the run; raise RunError if the run has trained with other settings."""
     make_folder(output)
-    if has_learned(output):  # perhaps only since the experiment was chosen, by another process
+    if has_learned(output):  # another process may have trained since the experiment was chosen
         _refuse_differences(read_kept_experiment(output), experiment, run=output)
     write_atomically(output / EXPERIMENT, write_toml(experiment))
 
@@ -169,26 +170,15 @@ def read_kept_experiment(run: Path) -> ExperimentConfig:
 
 
 def _without_unused(content: dict[str, Any]) -> dict[str, Any]:
-    """Drop the defaults that an earlier version wrote for minimum risk training into runs that did not use it."""
+    """Remove the unused keys of minimum risk training that an earlier version wrote into every run."""
     training = content.get("training")
     if not isinstance(training, dict) or "risk_steps" in training:
         return content
     return {**content, "training": {key: value for key, value in training.items() if f"training.{key}" not in REMOVED}}
 
 
-def differences(old: ExperimentConfig, new: ExperimentConfig) -> dict[str, tuple[object, object]]:
-    """Return the keys in which two experiments differ, with both values."""
-    before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
-    return {
-        f"{section}.{key}": (before[section][key], value)
-        for section, keys in after.items()
-        for key, value in keys.items()
-        if before[section][key] != value
-    }
-
-
 def alters_the_trajectory(key: str) -> bool:
-    """Return whether a run may not change this key once it has begun."""
+    """Return whether this key affects the weights, so that a run with a checkpoint may not change it."""
     section, _, name = key.partition(".")
     if section == "training":
         return name not in MAY_CHANGE_BETWEEN_STARTS
@@ -196,18 +186,18 @@ def alters_the_trajectory(key: str) -> bool:
 
 
 def has_learned(run: Path) -> bool:
-    """Return whether there is a run with anything to lose: a model, or a checkpoint of its own or of a teacher's."""
+    """Return whether the folder holds a run with a model, or with a checkpoint of its own or of a teacher."""
     places = ("model", "checkpoints/step-????????", "teachers/*/checkpoints/step-????????")
     return (run / EXPERIMENT).exists() and any(any(run.glob(place)) for place in places)
 
 
 def _asked(content: dict[str, Any], section: str, key: str) -> Any:  # noqa: ANN401
-    """Return what a key is set to in settings that were not looked at yet."""
+    """Return the value of a key in settings that are not validated yet, or None."""
     keys = content.get(section)
     return keys.get(key) if isinstance(keys, dict) else None
 
 
-def _go_on(asked: dict[str, Any], kept: Path) -> Choice:
+def _resume(asked: dict[str, Any], kept: Path) -> Choice:
     old = read_kept_experiment(kept.parent)
     start_from = _asked(asked, "training", "start_from")
     if start_from is not None:
@@ -218,22 +208,24 @@ def _go_on(asked: dict[str, Any], kept: Path) -> Choice:
         data = _data_as_begun(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
         new = new.model_copy(update={"data": data})
     _refuse_differences(old, new, run=kept.parent)
-    return Choice(experiment=new, preset=None, reason=f"as {kept} says", goes_on=True)
+    return Choice(experiment=new, preset=None, reason=f"as {kept} says", resumes=True)
 
 
 def _refuse_differences(old: ExperimentConfig, new: ExperimentConfig, *, run: Path) -> None:
-    refused = {key: values for key, values in differences(old, new).items() if alters_the_trajectory(key)}
-    if refused:
-        lines = "\n".join(f"  {key}: {before!r} in the run, {after!r} now" for key, (before, after) in refused.items())
-        raise RunError(
-            f"{run} was begun with other settings, and with these it would be another training:\n{lines}\n"
-            "Leave them out to go on, give another --output to begin anew, or add "
-            f"--start-from {run} to begin anew from this run's weights."
-        )
+    was, now = (
+        {
+            f"{section}.{key}": value
+            for section, keys in experiment.model_dump(mode="json").items()
+            for key, value in keys.items()
+            if alters_the_trajectory(f"{section}.{key}")
+        }
+        for experiment in (old, new)
+    )
+    refuse_other_settings(run, was, now)
 
 
 def _place_as_begun(name: str, old: str | None) -> str:
-    """Return the model to start from as the run knows it, there or gone, if `name` means that one."""
+    """Return the run's own path of the model to start from if `name` means the same model, which may be gone."""
     meant = {place.resolve() for place in (Path(name), Path(name) / "model")}
     if old is not None and Path(old).resolve() in meant:
         return old
@@ -241,9 +233,9 @@ def _place_as_begun(name: str, old: str | None) -> str:
 
 
 def _data_as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataConfig:
-    """Return the data with the places that the run knows, wherever other files hold the very same.
+    """Return `new` with the paths of `old` for every file whose content is the one the run was prepared from.
 
-    Where something else lies in such a place by now, it is not taken, for the run would be prepared from that.
+    If the content at an old path has changed, `new` keeps its path: the run would be prepared from the changed file.
     """
     record = PreparedRecord.open(prepared)
     if record is None or not is_of(record.settings, old) or unchanged(record.corpora) is None:
@@ -272,7 +264,7 @@ def _require_training_text(data: DataConfig) -> None:
 
 
 def _with_absolute_paths(data: DataConfig) -> DataConfig:
-    """Return the same corpus wherever the run is continued from."""
+    """Return the data settings with absolute paths, so that the run can resume from another working directory."""
 
     def absolute(name: str) -> str:
         return ",".join(str(path.absolute()) for path in paths_of(name))

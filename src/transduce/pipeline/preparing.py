@@ -1,4 +1,4 @@
-"""The stage that prepares a corpus: once where ranks share a disk, and on every machine where they do not."""
+"""The stage that prepares a corpus, once on each disk that ranks use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Preparation:
         return self.folder / PREPARED
 
     def is_done(self) -> bool:
-        """Return whether the token stores are there, made of the text as it is now."""
+        """Return whether the token stores exist, made from the current text."""
         model = self.experiment.model
         return is_prepared(
             self.experiment.data,
@@ -39,12 +39,15 @@ class Preparation:
         )
 
     def run(self, *, stop_requested: StopRequested) -> bool:
-        """Prepare the corpus; a kill loses little, so nothing asks it to stop."""
+        """Prepare the corpus; a kill loses little work, so this ignores `stop_requested`."""
         self.prepared()
         return True
 
     def prepared(self) -> Prepared:
-        """Return the corpus, prepared unless it is; DataError if the ranks' differ, or if no pair is left."""
+        """Prepare the corpus unless it is prepared, and return it.
+
+        Raises DataError if the corpora of the ranks differ, or if no pair is left.
+        """
         world = self.context.world
         prepared = world.in_turns(self._prepare, doing="preparing the corpus")
         if not len(prepared.train):
@@ -53,8 +56,8 @@ class Preparation:
         differing = [str(rank) for rank, found in enumerate(world.gather_texts(own)) if found != own]
         if differing:
             raise DataError(
-                f"Rank {world.rank} prepared another corpus in {self.leaves} than ranks {', '.join(differing)}. Give "
-                "every machine the same text, or let them share one disk."
+                f"The corpus that rank {world.rank} prepared in {self.leaves} differs from that of ranks "
+                f"{', '.join(differing)}. Give every machine the same text, or let them share one disk."
             )
         return prepared
 

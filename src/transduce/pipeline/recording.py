@@ -1,4 +1,4 @@
-"""What a training leaves in its folder for its user: samples.jsonl, report.html, and model/, the best so far."""
+"""The files that a training writes for its user: samples.jsonl, report.html, and model/ with the best model so far."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Recorder:
         self.last_validation: Validation | None = None
 
     def add_validation(self, validated: Validated, network: Network) -> None:
-        """Keep the samples, write the model if it is the best so far, and renew the report."""
+        """Append the samples, write the model if it is the best so far, and write the report again."""
         self.last_validation, step = validated.validation, validated.progress.step
         append_samples(self.folder, step, validated.validation.samples)
         if validated.is_best or not (self.folder / MODEL).exists():
@@ -36,7 +36,7 @@ class Recorder:
         self.writer.progress.note(validation_line(validated))
 
     def catch_up_with_best(self) -> None:
-        """Write the model of the best checkpoint if a kill fell between the two."""
+        """Write the model of the best checkpoint if the run was killed before it could."""
         newest = Checkpoints(self.folder / CHECKPOINTS_FOLDER).newest_whole()
         progress = newest.state().progress if newest else Progressed()
         if progress.best is None:
@@ -45,7 +45,7 @@ class Recorder:
             known = read_description(self.folder / MODEL).training.get("step")
         except ModelError:
             known = None
-        is_current = isinstance(known, int) and known >= progress.best.step  # that best, or a later model
+        is_current = isinstance(known, int) and known >= progress.best.step  # of the best checkpoint or a later one
         best = checkpoint_of(self.folder, progress.best.step)
         if not is_current and best.fault() is None:
             self.write_model(TrainedModel((best.step,), best.model(), None), progress)

@@ -1,7 +1,7 @@
 """report.html: one self-contained page with a run's curves, samples, corpus and configuration.
 
-Renewed at each validation. The page is a template with one piece of JSON in it; it draws itself and asks nothing of
-any network.
+It is written again at each validation. The page is a template with one JSON object in it; its script draws the charts,
+and it loads nothing from the network.
 """
 
 import json
@@ -23,7 +23,7 @@ _SAMPLE_STEPS_SHOWN = 4
 
 
 def validation_line(validated: Validated) -> str:
-    """Return what is told of a validation while training goes on, with a sentence and its translation."""
+    """Return the line that reports a validation during training, with one sentence and its translation."""
     validation, progress = validated.validation, validated.progress
     bleu = f", BLEU {validation.bleu:.1f}" if validation.bleu is not None else ""
     best = " (best so far)" if validated.is_best else ""
@@ -35,7 +35,7 @@ def validation_line(validated: Validated) -> str:
 
 
 def append_samples(run: Path, step: int, samples: Sequence[Sample]) -> None:
-    """Keep the sample translations of a validation beside the metrics."""
+    """Append the sample translations of a validation to samples.jsonl."""
     line = {"step": step, "samples": [[s.source, s.reference, s.translation] for s in samples]}
     with (run / SAMPLES_FILE).open("a", encoding="utf-8", newline="\n") as file:
         file.write(json.dumps(line) + "\n")
@@ -50,7 +50,7 @@ def write_report(
     data: Mapping[str, Any],
     scores: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
-    """Write the page of a run as it stands, and return its path."""
+    """Write the page of a run in its present state, and return its path."""
     metrics = list(read_metrics(run / METRICS_FILE)) if (run / METRICS_FILE).exists() else []
     content = {
         "title": f"{run.name}: {experiment.data.source_language or 'source'} → "
@@ -66,7 +66,7 @@ def write_report(
         ],
     }
     template = package_files("transduce").joinpath("pipeline/report.html").read_text(encoding="utf-8")
-    # "</script>" inside a sentence of the corpus must not end the element that the JSON stands in.
+    # "</script>" inside a sentence of the corpus must not end the element that holds the JSON.
     payload = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
     path = run / REPORT
     write_atomically(path, template.replace("/*CONTENT*/", payload, 1))
@@ -103,7 +103,7 @@ def _thinned(points: Sequence[list[float]]) -> Iterable[list[float]]:
 
 
 def _samples(run: Path) -> list[dict[str, Any]]:
-    """Return each sample sentence with its translations at a few steps, the newest among them."""
+    """Return each sample sentence with its translations at a few steps, including the newest."""
     by_step = {int(str(line["step"])): line["samples"] for line in _read_samples(run)}
     steps = sorted(by_step)
     if not steps:

@@ -2,13 +2,13 @@
 
     runs/en-de/
       experiment.toml  metrics.jsonl  samples.jsonl  report.html  tensorboard/  finished.json
-      data/            the tokenizer and the token stores               `preparing.py`
-      teachers/        with training.teacher_steps: their trainings,    `teaching.py`, `translating.py`
-                       their translations, and the corpus of both
-      checkpoints/     what training goes on from                       `training_stage.py`
-      model/           the best so far, in the end the average          `averaging.py`
+      data/            the tokenizer and the token stores                  `preparing.py`
+      teachers/        with training.teacher_steps: their checkpoints,     `teaching.py`, `translating.py`
+                       their translations, and the corpus from these
+      checkpoints/     the states from which training can resume           `training_stage.py`
+      model/           the best model so far, and at the end the average   `averaging.py`
 
-Killed at any moment and started again, a run ends with the same weights.
+A run that is killed at any moment and started again ends with the same weights.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from transduce.pipeline.planning import LOCK, Choice, keep_experiment
 from transduce.pipeline.preparing import Preparation
 from transduce.pipeline.recording import MODEL
 from transduce.pipeline.report import REPORT
-from transduce.pipeline.stages import RunStage, StageContext, StopRequested, walk
+from transduce.pipeline.stages import RunStage, StageContext, StopRequested, run_stages
 from transduce.pipeline.teaching import TeachersCorpus, teaching_stages
 from transduce.pipeline.training_stage import STOPPED, TrainingStage
 from transduce.progress import Progress, Silent
@@ -41,7 +41,7 @@ class TrainingResult:
 
     ending: Ending
     step: int
-    """The last step that was taken."""
+    """The last training step."""
     model: Path
     """The model directory; a run that was stopped has one from its first validation on."""
     report: Path
@@ -56,7 +56,7 @@ class Run:
     """An open run directory: its experiment, its prepared corpus, and its stages."""
 
     def __init__(self, choice: Choice, folder: Path, context: StageContext) -> None:
-        """Plan the stages; the first is run at once, because the others follow from its vocabulary."""
+        """Plan the stages; the first, preparation, runs at once, because the others need its vocabulary size."""
         self.choice, self.folder, self.context = choice, folder, context
         self.compute = settle_compute(choice.experiment.training, folder, world=context.world)
         preparation = Preparation(choice.experiment, folder, context)
@@ -79,13 +79,13 @@ class Run:
 
     @property
     def progress(self) -> Progress:
-        """Where the run reports; silent on all ranks but 0."""
+        """The progress report of the run; silent on all ranks but 0."""
         return self.context.progress
 
     def train(self, *, stop_requested: StopRequested) -> TrainingResult:
         """Run the stages that are not done, to the finished model."""
         model, report = self.folder / MODEL, self.folder / REPORT
-        stopped = walk(self.stages, context=self.context, stop_requested=stop_requested)
+        stopped = run_stages(self.stages, context=self.context, stop_requested=stop_requested)
         if stopped is None:
             finished = self.averaging.finished()
             return TrainingResult(finished.ending, finished.step, model, report, finished.validation, finished.averaged)
@@ -100,9 +100,9 @@ class Run:
 
 @contextlib.contextmanager
 def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[Run]:
-    """Open a run for one process, or for the ranks that torchrun started; a second opener is refused.
+    """Open a run for one process, or for the ranks that torchrun started, and lock it against other processes.
 
-    Of several ranks only rank 0 reports.
+    Only rank 0 reports progress.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with join_world(device=device, timeout=choice.experiment.training.rank_timeout) as world:

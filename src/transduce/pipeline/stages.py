@@ -1,9 +1,9 @@
-"""A run is a list of stages, and resuming is walking the list.
+"""A run is a list of stages; starting or resuming it runs the stages that are not done.
 
-A stage has a folder, the stages that it needs, and what it leaves; it is done when that is whole on disk. The walk runs
-the last stage unless it is done, and before it whatever an unfinished stage needs and is not done. So a result that is
-missing is made again, alone, and one that no unfinished stage needs may be deleted: the teachers' models, for instance,
-once their translations are part of the corpus.
+A stage has a folder, the stages that it needs, and a result on disk; it is done when its result is complete.
+`run_stages` runs the last stage unless it is done, and before it the unfinished stages that it needs, directly or
+through others. So it makes a missing result again without the others, and a result that no unfinished stage needs may
+be deleted, such as the teachers' models once their translations are part of the corpus.
 
 A new command is another list of the same stages.
 """
@@ -22,7 +22,7 @@ StopRequested = Callable[[], bool]
 
 @dataclass(frozen=True)
 class StageContext:
-    """What all stages of a run share."""
+    """The ranks and the progress report that all stages of a run share."""
 
     world: World
     progress: Progress
@@ -33,36 +33,36 @@ class RunStage(Protocol):
 
     @property
     def name(self) -> str:
-        """What it does, in words for a user."""
+        """What the stage does, for a user."""
 
     @property
     def folder(self) -> Path:
-        """The folder that it works in."""
+        """The folder that the stage works in."""
 
     @property
     def leaves(self) -> Path:
-        """The folder that it leaves."""
+        """The folder of the result."""
 
     @property
     def needs(self) -> Sequence["RunStage"]:
-        """The stages whose results it reads; they come before it in the list."""
+        """The stages whose results this one reads; they come earlier in the list."""
 
     def is_done(self) -> bool:
-        """Return whether its result is whole on disk; a rank that needs no result of its own returns True."""
+        """Return whether the result is complete on disk; a rank that needs no result on its disk returns True."""
 
     def run(self, *, stop_requested: StopRequested) -> bool:
-        """Make the result, from wherever an earlier start left it; return False when asked to stop before the end."""
+        """Make the result, resuming an earlier start; return False if a request stopped it before the end."""
 
 
-def walk(stages: Sequence[RunStage], *, context: StageContext, stop_requested: StopRequested) -> RunStage | None:
-    """Run the stages that are needed and not done; return the stage that was asked to stop, or None at the end."""
+def run_stages(stages: Sequence[RunStage], *, context: StageContext, stop_requested: StopRequested) -> RunStage | None:
+    """Run the stages that are needed and not done; return the stage that a request stopped, or None at the end."""
     if context.world.is_main:
         for folder in dict.fromkeys(stage.folder for stage in stages):
             if folder.is_dir():
                 sweep(folder)
     ran: set[RunStage] = set()
     for stage in unfinished(stages, world=context.world):
-        # A needed result that was missing may turn out as it was before, and then this stage's result still holds.
+        # A missing result may be the same when it is made again, and then the result of this stage is still valid.
         if not ran.isdisjoint(stage.needs) and _is_done_everywhere(stage, context.world):
             continue
         if not stage.run(stop_requested=stop_requested):
@@ -72,7 +72,7 @@ def walk(stages: Sequence[RunStage], *, context: StageContext, stop_requested: S
 
 
 def unfinished(stages: Sequence[RunStage], *, world: World) -> list[RunStage]:
-    """Return the last stage unless it is done, and what unfinished stages need and is not done, in order."""
+    """Return, in order, the last stage unless it is done, and the unfinished stages that unfinished stages need."""
     needed, found = {stages[-1]}, list[RunStage]()
     for stage in reversed(stages):
         if stage in needed and not _is_done_everywhere(stage, world):

@@ -1,12 +1,12 @@
-"""Data diversification (Nguyen et al. 2020; not in the paper): more pairs from the same corpus, by two teachers.
+"""Data diversification (Nguyen et al. 2020; not in the paper): two teachers translate the corpus to make more pairs.
 
-    RUN/teachers/forward, backward   a training in each direction: checkpoints, metrics, model
-    RUN/teachers/forward/written     the translations of each, a file for every thousand sentences
-    RUN/teachers/corpus              the token store to learn from
+    RUN/teachers/forward, backward   the training of each teacher: checkpoints, metrics, model
+    RUN/teachers/forward/written     the translations of each, one file for every thousand sentences
+    RUN/teachers/corpus              the token store with the original and the new pairs
 
 A pair (x, y) becomes three: itself, x with the forward teacher's y, and the backward teacher's x with y. The teachers
-are networks like the one to be trained, from other seeds, with the same tokenizer. Every part is a stage (`stages.py`).
-Building the corpus holds the translations in memory, but not the corpus.
+have the architecture and tokenizer of the network to be trained, and other seeds. Every part is a stage (`stages.py`).
+Building the corpus needs memory for the translations, but not for the corpus.
 """
 
 import hashlib
@@ -41,19 +41,19 @@ Direction = Literal["forward", "backward"]
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")
 
 DIVERSIFIED = 1 + len(DIRECTIONS)
-"""How many pairs each one becomes, where both teachers wrote something to learn from."""
+"""The number of pairs that each pair becomes, if both teachers' translations are used."""
 
 TEACHERS = "teachers"
 _LARGEST_SEED = 2**31
-# A higher penalty than the paper's: a teacher's translations should not be shorter than people's.
+# A higher length penalty than the paper's, so that a teacher's translations are not shorter than people's.
 _SEARCH = DecodingConfig(beam=5, length_penalty=1.5)
 _CHECKPOINTS, _AVERAGED, _VALIDATIONS = 20, 4, 4
 
 
 def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentConfig:
-    """Return the experiment of a teacher: this one from another seed, with its own steps, intervals and average.
+    """Return the experiment of a teacher: this one with another seed, and with its own steps, intervals and average.
 
-    Intervals decide which checkpoints become its model, so they are not left to what may change between two starts.
+    Intervals decide which checkpoints become its model, so they do not follow settings that may change between starts.
     """
     training, data = experiment.training, experiment.data
     steps = training.teacher_steps
@@ -83,7 +83,7 @@ def teacher(experiment: ExperimentConfig, direction: Direction) -> ExperimentCon
 def teaching_stages(
     experiment: ExperimentConfig, prepared: Prepared, run: Path, *, threads: int, preparation: Preparation
 ) -> tuple[list[RunStage], "TeachersCorpus"]:
-    """Return the stages that train the teachers and let them translate, and the one that builds their corpus."""
+    """Return the stages that train the teachers and translate with them, and the stage that builds their corpus."""
     context = preparation.context
     stages: list[RunStage] = []
     translations: dict[Direction, TranslationStage] = {}
@@ -114,10 +114,10 @@ def teaching_stages(
 
 @dataclass(frozen=True, eq=False)
 class TeachersCorpus:
-    """Builds the corpus to learn from: the pairs of a run, and those with the teachers' translations."""
+    """Builds the corpus of the original pairs and those with the teachers' translations."""
 
     experiment: ExperimentConfig
-    """That of the run."""
+    """The experiment of the run, not of a teacher."""
     prepared: Prepared
     folder: Path
     translations: Mapping[Direction, TranslationStage]
@@ -135,11 +135,11 @@ class TeachersCorpus:
         return [self.translations[direction] for direction in DIRECTIONS]
 
     def is_done(self) -> bool:
-        """Return whether the store is there, and of these teachers."""
+        """Return whether the store exists and was made by these teachers."""
         return self.found() is not None
 
     def run(self, *, stop_requested: StopRequested) -> bool:
-        """Build the store on every machine; it takes a moment, so nothing asks it to stop."""
+        """Build the store on every machine; this is quick, so it ignores `stop_requested`."""
         texts = {
             direction: [outputs[0] if outputs else "" for outputs in self.translations[direction].outputs()]
             for direction in DIRECTIONS
@@ -148,18 +148,18 @@ class TeachersCorpus:
         return True
 
     def store(self) -> TokenStore:
-        """Return the store; DataError if it differs between ranks, all of which must ask."""
+        """Return the store, or raise DataError if it differs between ranks; every rank must call this."""
         store = TokenStore.open(self.leaves)
         own = str(store.notes["written"])
         if any(found != own for found in self.context.world.gather_texts(own)):
             raise DataError(
-                f"{self.leaves} differs between the machines of this run. Delete it on all of them and start again: it "
-                "is built again from the teachers' translations."
+                f"{self.leaves} differs between the machines of this run. Delete it on all of them and start again to "
+                "build it from the teachers' translations."
             )
         return store
 
     def found(self, *, digest: str | None = None) -> TokenStore | None:
-        """Return the store if it is there, of these teachers and, where given, of these translations."""
+        """Return the store if it exists and was made by these teachers and, if given, from these translations."""
         try:
             store = TokenStore.open(self.leaves)
         except DataError:
@@ -168,25 +168,25 @@ class TeachersCorpus:
         return store if is_ours else None
 
     def identity(self, store: TokenStore) -> dict[str, JsonValue]:
-        """Return what decides where the weights go, besides the settings and the prepared corpus."""
+        """Return the key of this corpus that affects the weights, besides the settings and the prepared corpus."""
         return {"data.written_by_teachers": store.notes["written"]}
 
     def figures(self, store: TokenStore) -> dict[str, Any]:
-        """Return what a card says about the store."""
+        """Return the figures of the store for a card."""
         return {"train pairs with the teachers' translations": len(store)}
 
     @cached_property
     def _origin(self) -> str:
-        """What the store follows from: the corpus and the teachers' experiments."""
+        """A hash of all that affects the store: the corpus and the teachers' experiments."""
         teachers = [teacher(self.experiment, direction) for direction in DIRECTIONS]
         settings = [[stated(one.model), one.training.trajectory()] for one in teachers]
-        steps = self.experiment.training.teacher_steps  # of a trajectory it is a part with schedule "cosine" alone
+        steps = self.experiment.training.teacher_steps  # a trajectory has it only with schedule "cosine"
         parts = [corpus_fingerprint(self.prepared.report), _SEARCH.model_dump(mode="json"), steps, *settings]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def _build(self, texts: Mapping[Direction, Sequence[str]]) -> None:
         digest = hashlib.sha256(json.dumps([texts[direction] for direction in DIRECTIONS]).encode()).hexdigest()
-        if self.found(digest=digest) is not None:  # built by another rank on the same disk
+        if self.found(digest=digest) is not None:  # another rank with the same disk has built it
             return
         tokenizers, store = self.prepared.tokenizers, self.prepared.train
         longest = int(max(store.source_lengths.max(), store.target_lengths.max()))
@@ -215,7 +215,7 @@ class TeachersCorpus:
 def _append(
     pairs: Sequence[tuple[str, str]], writer: TokenStoreWriter, tokenizers: TokenizerPair, *, longest: int
 ) -> None:
-    """Add pairs, but for those in which a teacher wrote more than the longest sentence of the corpus."""
+    """Add pairs, without those in which a teacher's translation is longer than any sentence of the corpus."""
     sources = tokenizers.encode_sources([source for source, _ in pairs])
     targets = tokenizers.encode_targets([target for _, target in pairs])
     kept = [n for n in range(len(pairs)) if max(len(sources[n]), len(targets[n])) <= longest]

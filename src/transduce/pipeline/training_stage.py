@@ -1,10 +1,10 @@
-"""The stage that trains a network, to the end of its budget or until validation no longer improves.
+"""The stage that trains a network, until its budget ends or validation no longer improves.
 
-    FOLDER/checkpoints     what training goes on from, and what the next stage averages
-    FOLDER/model           the best so far
+    FOLDER/checkpoints     the states that training resumes from and the next stage averages
+    FOLDER/model           the best model so far
     FOLDER/metrics.jsonl, samples.jsonl, report.html, tensorboard/
 
-It builds a trainer of its own, with its own network, batches and identity, and drops it at the end.
+It builds its own trainer, with network, batches and identity, and discards it at the end.
 """
 
 from collections.abc import Sequence
@@ -39,19 +39,19 @@ from transduce.training.trainer import Ending, Trainer, TrainerContext, ending_a
 
 
 class DerivedCorpus(RunStage, Protocol):
-    """A stage that leaves another token store to train on than the prepared one."""
+    """A stage that makes a token store to train on in place of the prepared one."""
 
     def store(self) -> TokenStore:
-        """Return the store; every rank must ask."""
+        """Return the store; every rank must call this."""
 
     def found(self) -> TokenStore | None:
-        """Return the store if it is whole on this rank's disk."""
+        """Return the store if it is complete on this rank's disk."""
 
     def identity(self, store: TokenStore) -> dict[str, JsonValue]:
-        """Return what of it decides where the weights go, by dotted key."""
+        """Return the values of the store that affect the weights, by dotted key."""
 
     def figures(self, store: TokenStore) -> dict[str, Any]:
-        """Return what a card says about it."""
+        """Return the figures of the store for a card."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,13 @@ class TrainingStage:
 
     name: str
     experiment: ExperimentConfig
-    """With the vocabulary size of the tokenizer."""
+    """The experiment, with the vocabulary size of the tokenizer."""
     folder: Path
     prepared: Prepared
     needs: Sequence[RunStage]
     context: StageContext
     corpus: DerivedCorpus | None = None
-    """Trained on in place of the prepared text, where given; a stage that this one needs."""
+    """The stage that makes the corpus to train on, if not the prepared one; it is one of `needs`."""
 
     @property
     def leaves(self) -> Path:
@@ -74,7 +74,7 @@ class TrainingStage:
         return self.folder / CHECKPOINTS_FOLDER
 
     def is_done(self) -> bool:
-        """Return whether the newest checkpoint is one of this training, and training ends there."""
+        """Return whether the newest checkpoint belongs to this training and is its end."""
         if not self.context.world.is_main:
             return True
         store = self.prepared.train if self.corpus is None else self.corpus.found()
@@ -103,17 +103,17 @@ class TrainingStage:
         return False
 
     def store(self) -> TokenStore:
-        """Return the pairs to train on; every rank must ask."""
+        """Return the pairs to train on; every rank must call this."""
         return self.prepared.train if self.corpus is None else self.corpus.store()
 
     def reached(self) -> Progressed:
-        """Return how far the newest checkpoint is; every rank must ask."""
+        """Return the progress of the newest checkpoint; every rank must call this."""
         newest = Checkpoints(self.leaves).newest_whole() if self.context.world.is_main else None
         progress = newest.state().progress if newest else Progressed()
         return Progressed.model_validate_json(self.context.world.broadcast_text(progress.model_dump_json()))
 
     def on_prepared_text(self) -> "TrainingStage":
-        """Return the same training on the prepared text, for what must be known before another corpus is made."""
+        """Return the same training on the prepared text, for use before the derived corpus exists."""
         return replace(self, corpus=None)
 
     def opened(self) -> "OpenTraining":
@@ -124,14 +124,14 @@ class TrainingStage:
         return OpenTraining(self, store, compute, network, self.recorder(store, compute))
 
     def recorder(self, store: TokenStore, compute: Compute) -> Recorder:
-        """Return what records a training on this store."""
+        """Return the recorder of a training on this store."""
         derived = {} if self.corpus is None else self.corpus.figures(store)
         figures = {**derived, **corpus_figures(self.prepared.report)}
         writer = ModelWriter(self.experiment, self.prepared, compute, figures, self.context.progress)
         return Recorder(self.folder, writer)
 
     def identity(self, store: TokenStore) -> dict[str, JsonValue]:
-        """Return what decides where the weights go, by dotted key, besides the settings of training."""
+        """Return the values that affect the weights, by dotted key, besides the settings of training."""
         settings = {"model": stated(self.experiment.model), "data": self.experiment.data.stated()}
         named = {f"{section}.{key}": value for section, keys in settings.items() for key, value in keys.items()}
         derived = {} if self.corpus is None else self.corpus.identity(store)
@@ -142,13 +142,13 @@ class TrainingStage:
         }
 
 
-STOPPED = "stopped; the same command goes on"
-"""What the report of a stopped training says."""
+STOPPED = "stopped; the same command resumes"
+"""The status in the report of a stopped training."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenTraining:
-    """A training in memory: its network, what validates it, and what records it."""
+    """A training in memory: its network, pairs, compute settings and recorder."""
 
     stage: TrainingStage
     store: TokenStore
@@ -157,7 +157,7 @@ class OpenTraining:
     recorder: Recorder
 
     def trainer(self, *, stop_requested: StopRequested = lambda: False) -> Trainer:
-        """Return what trains the network."""
+        """Return the trainer of the network."""
         stage, config = self.stage, self.stage.experiment.training
         batches = TrainingBatches(
             self.store, config, tokenizers=stage.prepared.tokenizers, max_length=self.network.longest_sentence
@@ -175,7 +175,7 @@ class OpenTraining:
         return Trainer(self.network, batches, config, context=context)
 
     def validator(self) -> Validator | None:
-        """Return what validates the network, or None where there is no validation text."""
+        """Return the validator of the network, or None without validation text."""
         prepared, training = self.stage.prepared, self.stage.experiment.training
         if prepared.valid is None or not len(prepared.valid):
             return None

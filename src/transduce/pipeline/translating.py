@@ -1,10 +1,10 @@
-"""The stage that translates a corpus with a model, and keeps the translations in files as they come.
+"""The stage that translates a corpus with a model, and writes the translations to one file after another.
 
     FOLDER/written/0000001000.json    the translations of sentences 1000 to 1999
 
-Each file is made once: a start after a kill reads those that are there and goes on with the next. Of several ranks the
-first translates, because it has the model; the others wait, and get the translations from it. No setting that may
-change between two starts has an influence on the translations.
+Each file is written once: a start after a kill keeps the files that exist and continues with the next. Only rank 0
+translates, because it has the model; it sends the translations to the other ranks. No setting that may change between
+two starts affects the translations.
 """
 
 import json
@@ -26,23 +26,23 @@ from transduce.translator.translator import Translator
 _SENTENCES_AT_ONCE = 1000
 
 Outputs = tuple[str, ...]
-"""The translations of one source, best first; empty where there is none to learn from."""
+"""The translations of one source, best first; empty if none is usable."""
 
 
 class Translations(BaseModel, frozen=True):
-    """A file of translations."""
+    """The content of a file of translations."""
 
     model: str
     """The SHA-256 of the model's weights."""
     search: DecodingConfig
     seconds: float
     outputs: tuple[Outputs, ...]
-    """Those of every source."""
+    """The translations of every source of the file."""
 
 
 @dataclass(frozen=True, eq=False)
 class TranslationStage:
-    """Translates the sources of a store with the model that an earlier stage leaves."""
+    """Translates the sources of a store with the model of an earlier stage."""
 
     name: str
     model: Path
@@ -59,14 +59,14 @@ class TranslationStage:
         return self.folder / "written"
 
     def is_done(self) -> bool:
-        """Return whether there is a file for every sentence, made by the model as it is now."""
+        """Return whether every sentence is in a file, translated by the current model."""
         if not self.context.world.is_main:
             return True
         weights = self._weights()
         return weights is not None and all(self._kept(part, weights) is not None for part in self._parts())
 
     def run(self, *, stop_requested: StopRequested) -> bool:
-        """Translate what is not translated yet."""
+        """Translate the sentences that are in no file yet."""
         world, translate = self.context.world, self._translation() if self.context.world.is_main else lambda part: None
         with self.context.progress.stage(self.name, total=len(self.store), unit="sentences") as stage:
             for part in self._parts():
@@ -92,7 +92,7 @@ class TranslationStage:
             yield range(start, min(start + _SENTENCES_AT_ONCE, len(self.store)))
 
     def _translation(self) -> Callable[[range], None]:
-        """Return what writes the translations of a part, unless they are there; it loads the model when it must."""
+        """Return a function that writes the file of a part unless it exists; it loads the model at its first use."""
         make_folder(self.leaves)
         sweep(self.leaves)
         weights = sha256_of_file(self.model / WEIGHTS)
@@ -107,8 +107,8 @@ class TranslationStage:
                 for found in load().translate_all([self.store.text(n)[0] for n in part], self.search)
             )
             seconds = time.monotonic() - started
-            made = Translations(model=weights, search=self.search, seconds=seconds, outputs=outputs)
-            write_atomically(self._file(part), made.model_dump_json() + "\n")
+            content = Translations(model=weights, search=self.search, seconds=seconds, outputs=outputs)
+            write_atomically(self._file(part), content.model_dump_json() + "\n")
 
         return translate
 
@@ -121,7 +121,7 @@ class TranslationStage:
         return self.leaves / f"{part.start:010d}.json"
 
     def _kept(self, part: range, weights: str) -> Translations | None:
-        """Return the translations of a part if they are there, complete, and of this model and search."""
+        """Return the translations of a part if its file is complete and was made by this model and search."""
         try:
             kept = Translations.model_validate_json(self._file(part).read_bytes())
         except (OSError, ValidationError):

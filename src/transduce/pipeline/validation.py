@@ -1,8 +1,8 @@
-"""What a run is judged by while it trains: loss over the whole validation set, BLEU and samples over a part of it.
+"""Validation during training: loss over the whole validation text, BLEU and samples over a part of it.
 
-The part is spread evenly over the set and translated greedily in float32, the quickest honest look; `evaluate` gives
-the figures to report. Ranks share the batches and then tell each other what they found, so every rank gets the same
-answer, whatever their number.
+The part is spread evenly over the text and translated greedily in float32, which is quick; `transduce evaluate` gives
+the figures to report. Ranks share the batches and exchange their results, so every rank returns the same validation,
+which does not depend on the number of ranks.
 """
 
 import json
@@ -27,12 +27,12 @@ from transduce.training.validation import Sample, Validation, measure_loss
 SENTENCES_FOR_BLEU = 500
 SAMPLES = 5
 _SENTENCES_AT_ONCE = 64
-# A young model does not know how to stop: what it writes beyond this is not worth waiting for.
+# A model at the start of training often does not end its outputs; a low limit saves time.
 _QUICK = DecodingConfig(beam=1, extra_length=20)
 
 
 class Validator:
-    """Measures the model as it is now."""
+    """Validates a model with its current weights."""
 
     def __init__(
         self,
@@ -92,6 +92,6 @@ class Validator:
 
 
 def evenly_spread(count: int, wanted: int) -> list[int]:
-    """Return at most `wanted` of `count` places, evenly spread and always the same."""
+    """Return at most `wanted` of the places 0 to `count` - 1, evenly spread and without randomness."""
     taken = min(count, wanted)
     return [place * count // taken for place in range(taken)]

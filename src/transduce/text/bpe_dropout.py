@@ -1,12 +1,12 @@
-"""BPE-dropout: the same word cut differently each time it is seen (Provilkov et al. 2020, algorithm 1).
+"""BPE-dropout: a random segmentation of a word each time it occurs (Provilkov et al. 2020, algorithm 1).
 
-Byte-pair encoding joins neighbouring pieces, always the pair of best rank, until no pair makes a piece. With dropout
-each possible join is dropped with probability p before the best of the rest is done, anew at every step; when all are
-dropped, the word is finished.
+Byte-pair encoding joins neighbouring pieces, always the pair of best rank, until no pair makes a piece. With dropout,
+every step first drops each possible join with probability p and then makes the best remaining join. If it drops all
+joins, the word is finished.
 
-At one step the number of joins dropped before the first that is not is geometric, and so is the number of steps before
-one at which the best join is dropped. Random numbers are therefore drawn per disturbed step, not per possible join, and
-for most words one of them settles that nothing happens:
+At one step, the number of joins dropped before the first that is kept has a geometric distribution. So has the number
+of steps before the first one that drops the best join. Random numbers are therefore drawn per disturbed step, not per
+possible join, and for most words one number shows that no step is disturbed:
 
     P(k joins are passed over) = (1 - p) pᵏ            P(n steps go undisturbed) = (1 - p)ⁿ
 
@@ -31,18 +31,18 @@ class Dice:
         if not 0.0 <= dropout <= 1.0:
             raise ValueError(f"dropout = {dropout} is not a probability. Choose from 0 to 1; 0.1 is usual.")
         first, second, third = (part & 0xFFFF_FFFF_FFFF_FFFF for part in key)
-        # Python promises the same stream for the same integer in every version; the leading one keeps keys apart.
+        # Python guarantees the same stream for the same integer in every version; the leading 1 keeps keys distinct.
         self._random = Random(1 << 192 | first << 128 | second << 64 | third).random
         self._log_survival = math.log1p(-dropout) if dropout < 1.0 else -math.inf
         self._log_dropout = math.log(dropout) if dropout > 0.0 else -math.inf
 
     def undisturbed_steps(self) -> int:
-        """Return how many steps go by before one at which the best join is dropped."""
-        # The logarithm lies between -37 and 0, for 1 - random() is never 0; below 1e-15 nothing is ever dropped.
+        """Return the number of steps before the first that drops the best join."""
+        # The logarithm is between -37 and 0, because 1 - random() is never 0; a dropout below 1e-15 drops nothing.
         return int(math.log(1.0 - self._random()) / self._log_survival) if self._log_survival < -1e-15 else _FOREVER
 
     def passed_over(self) -> int:
-        """Return how many joins are dropped, the best among them, before the first that is not."""
+        """Return the number of joins, the best one included, that are dropped before the first that is kept."""
         return 1 + int(math.log(1.0 - self._random()) / self._log_dropout) if self._log_dropout else _FOREVER
 
 
@@ -54,7 +54,7 @@ class Merger:
         self._best_of_short = lru_cache(CACHED_WORDS)(self._best)
 
     def sample(self, word: str, dice: Dice) -> list[str]:
-        """Return pieces of `word`, some of its joins dropped as the dice fall."""
+        """Return pieces of `word` after the random choices of `dice`."""
         pieces, steps = (self._best_of_short if len(word) <= LONGEST_CACHED_WORD else self._best)(word)
         undisturbed = dice.undisturbed_steps()
         return pieces if undisturbed >= steps else self._merge(word, undisturbed, dice)[0]
@@ -63,7 +63,7 @@ class Merger:
         return self._merge(word, _FOREVER, None)
 
     def _merge(self, word: str, undisturbed: int, dice: Dice | None) -> tuple[list[str], int]:
-        """Return the pieces of `word` and how many joins made them; the first `undisturbed` ones are the best."""
+        """Return the pieces of `word` and the number of joins; the first `undisturbed` steps make the best join."""
         rank_of, impossible = self._ranks.get, len(self._ranks)
         pieces = list(word)
         ranks = [rank_of(left + right, impossible) for left, right in pairwise(pieces)]

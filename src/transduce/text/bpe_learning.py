@@ -26,7 +26,7 @@ from transduce.text.vocabulary import FIRST_LEARNED, frequent_characters, requir
 LONGEST_WORD = 64  # characters
 MOST_WORDS = 2_000_000
 
-# Symbols are no part of words; and the trainer, which keeps U+2585 for itself, would skip a word that holds it.
+# Symbols are not part of words. The trainer reserves U+2585 and would skip a word that contains it.
 _WITHOUT_SYMBOLS = str.maketrans(dict.fromkeys([*RESERVED, "\u2585"], " "))
 
 
@@ -45,7 +45,7 @@ def learn_pieces(lines: Iterable[str], *, vocabulary_size: int, progress: Progre
 
 
 def count_words(lines: Iterable[str], *, progress: Progress, most: int = MOST_WORDS) -> Counter[str]:
-    """Count the words of `lines`, forgetting the rarest whenever there are more than `most` different ones."""
+    """Count the words of `lines`; when there are more than `most` different ones, drop the rarest half."""
     counts: Counter[str] = Counter()
     with progress.stage("counting words", unit="lines") as stage:
         for number, line in enumerate(lines, start=1):

@@ -39,16 +39,16 @@ class BpeTokenizer(LearnedTokenizer):
 
     @classmethod
     def learn(cls, lines: Iterable[str], *, vocabulary_size: int, progress: Progress = Silent()) -> "BpeTokenizer":  # noqa: B008
-        """Learn a vocabulary from `lines`, placeholders already replaced: the same from the same lines, always.
+        """Learn a vocabulary from `lines`, placeholders already replaced; equal lines give equal vocabularies.
 
-        Where the lines do not support `vocabulary_size` ids the largest vocabulary that they do support is learned:
-        every word that occurs, up to 16 characters of it, is then one piece.
+        If the lines do not support `vocabulary_size` ids, this learns the largest vocabulary that they support, in
+        which every word, up to 16 characters of it, is one piece.
         """
         return cls(learn_pieces(lines, vocabulary_size=vocabulary_size, progress=progress))
 
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "tokenizer.model") -> "BpeTokenizer":
-        """Return the tokenizer that `to_bytes` wrote; anything else is a ModelError that calls it `name`."""
+        """Return the tokenizer that `to_bytes` wrote; raise ModelError, naming `name`, for any other content."""
         return cls(read_model(content, name=name))
 
     def encode(self, text: str) -> list[int]:
@@ -103,7 +103,7 @@ class BpeTokenizer(LearnedTokenizer):
         return pieces
 
     def encode_inside(self, text: str) -> list[int]:
-        """Return the ids of `text` as it is written right after something else: its first word has no mark."""
+        """Return the ids of `text` as the continuation of a word: its first word has no mark."""
         return self._encode_normal(RESERVED[0] + normalize(text))[2:]
 
     def _encode_normal(self, normal: str) -> list[int]:
@@ -116,7 +116,7 @@ class BpeTokenizer(LearnedTokenizer):
         return [token for ids in self._processor.encode(words, num_threads=1) for token in ids[2:]]
 
     def _words(self, normal: str) -> list[str]:
-        """Cut a normalised text into words with their mark, which no piece crosses, none of them too long."""
+        """Cut a normalised text into words with their marks, of at most `LONGEST_WORD` characters each."""
         if not normal:
             return []
         words = (WORD_MARK + normal.replace(" ", " " + WORD_MARK)).split(" ")

@@ -64,7 +64,7 @@ class CharacterTokenizer(LearnedTokenizer):
 
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "tokenizer.model") -> "CharacterTokenizer":
-        """Return the tokenizer that `to_bytes` wrote; anything else is a ModelError that calls it `name`."""
+        """Return the tokenizer that `to_bytes` wrote; raise ModelError, naming `name`, for any other content."""
         if len(content) > LARGEST_FILE:
             raise ModelError(f"{name} has {len(content):,} bytes; a tokenizer has at most {LARGEST_FILE:,}. {REMEDY}")
         try:

@@ -64,7 +64,7 @@ def read_model(content: bytes, *, name: str) -> tuple[str, ...]:
 
 
 def _is_sound(piece: str) -> bool:
-    """Tell whether sentencepiece can be handed `piece`, and ordinary text can be cut into it."""
+    """Return whether `piece` is safe for sentencepiece and can occur in ordinary text."""
     body = piece.removeprefix(WORD_MARK)
     return piece == WORD_MARK or (
         0 < len(body) <= LONGEST_PIECE and can_stand_in_a_word(body) and not SYMBOL.search(body)
@@ -72,7 +72,7 @@ def _is_sound(piece: str) -> bool:
 
 
 def _pieces(content: bytes) -> Iterator[str]:
-    """Read the text of each entry; what else an entry or the file holds is compared later."""
+    """Yield the text of each entry; `read_model` checks the rest of the file."""
     position = 0
     while position < len(content) and content[position] == 0x0A:
         length, start = _read_varint(content, position + 1)

@@ -1,4 +1,4 @@
-"""What every tokenizer offers: text to token ids and back.
+"""The protocol of tokenizers, which convert text to token ids and back.
 
     BpeTokenizer         byte-pair encoding, as in section 5.1 of the paper
     CharacterTokenizer   one token per character
@@ -68,7 +68,7 @@ class Tokenizer(Protocol):
         """Return the ids of each text; this may be faster than one by one."""
 
     def encode_inside(self, text: str) -> list[int]:
-        """Return the ids of `text` as it is written right after something else, without a space between."""
+        """Return the ids of `text` as the continuation of a text, without a space between."""
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids`; special tokens add nothing."""

@@ -1,6 +1,6 @@
-"""The tokenizers of one model: that of its sources and that of its targets, which may be the same object.
+"""The two tokenizers of a model, one for its sources and one for its targets; they may be the same object.
 
-A target always ends in the end token. A source does too unless the model was trained without: `source_end` says so.
+A target always ends in the end token. A source does if `source_end` is True; some models were trained without it.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from transduce.text.tokenizer_files import read_tokenizer
 
 @dataclass(frozen=True)
 class TokenizerPair:
-    """How a model's sources and targets become token ids."""
+    """The tokenizers of a model's sources and targets."""
 
     source: Tokenizer
     target: Tokenizer
@@ -36,7 +36,7 @@ class TokenizerPair:
 
     @classmethod
     def shared(cls, tokenizer: Tokenizer, *, source_end: bool = True) -> "TokenizerPair":
-        """Return one tokenizer as that of both sides."""
+        """Return a pair with one tokenizer for both sides."""
         return cls(tokenizer, tokenizer, source_end)
 
     @classmethod
@@ -81,7 +81,7 @@ class TokenizerPair:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that is equal for pairs that do the same; that of the tokenizer where one is all there is to say."""
+        """A hash that is equal for pairs that encode alike; for one tokenizer with source ends, its own fingerprint."""
         if self.is_shared and self.source_end:
             return self.target.fingerprint
         parts = f"{self.source.fingerprint} {self.target.fingerprint} {self.source_end}"
@@ -96,7 +96,7 @@ class TokenizerPair:
         return protect(text, has_symbols=self.has_symbols)
 
     def protect_pair(self, source: str, target: str) -> ProtectedPair:
-        """Replace by symbols what stands in both texts, where the vocabularies have symbols."""
+        """Replace the placeholders that both texts have by symbols, if the vocabularies have symbols."""
         return protect_pair(source, target) if self.has_symbols else ProtectedPair(source, target, ())
 
     def encode_source(self, text: str) -> list[int]:

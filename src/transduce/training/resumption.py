@@ -18,7 +18,7 @@ from transduce.training.checkpoint import Checkpoint, Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.flat_parameters import copy_by_name
-from transduce.training.state import CheckpointState, Machine, Progressed, differences
+from transduce.training.state import CheckpointState, Machine, Progressed, differences, refuse_other_settings
 from transduce.training.step import Stepper
 
 CHECKPOINTS_FOLDER = "checkpoints"
@@ -76,13 +76,8 @@ class Resumption:
                 f"{self.run} was begun by another version of transduce, which put other sentences into each step. It "
                 "resumes, but its weights will differ from those of a run that one version trained."
             )
-        changed = differences({key: value for key, value in was.identity.items() if key not in _NOT_COMPARED}, identity)
-        if changed:
-            raise RunError(
-                f"{self.run} was begun with other settings: {'; '.join(changed)}. They change the weights, so the run "
-                "cannot resume with them. Restore the old values, or begin a new run with another --output "
-                f"(--start-from {self.run / 'model'} begins with the weights of this one)."
-            )
+        compared = {key: value for key, value in was.identity.items() if key not in _NOT_COMPARED}
+        refuse_other_settings(self.run, compared, identity)
         if was.machine != machine:
             was_machine, now = was.machine.model_dump(), machine.model_dump()
             self.progress.warn(

@@ -5,11 +5,13 @@ It holds no random state; `randomness` says why.
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, JsonValue, NonNegativeFloat, PositiveInt
 
 from transduce.compute import Compute
+from transduce.errors import RunError
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 """A count up to the largest integer that a float represents exactly."""
@@ -101,3 +103,15 @@ def differences(was: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> l
         for key in sorted({*was, *now})
         if was.get(key) != now.get(key)
     ]
+
+
+def refuse_other_settings(run: Path, was: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> None:
+    """Raise RunError if the settings that affect the weights differ from those that the run was begun with."""
+    changed = differences(was, now)
+    if changed:
+        lines = "".join(f"\n  {line}" for line in changed)
+        raise RunError(
+            f"{run} was begun with other settings, and these would change its weights:{lines}\n"
+            "Leave them out to resume, or give another --output for a new run; with "
+            f"--start-from {run} the new run begins with the weights of this one."
+        )

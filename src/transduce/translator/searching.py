@@ -1,11 +1,11 @@
 """Sentences through the search, in batches of similar length, and back in the order in which they came."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from transduce.data.padding import pad_ids
+from transduce.data.padding import batches_by_length, pad_ids
 from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.constrained_search import bank_beam, constrained_search
@@ -95,7 +95,8 @@ class Searcher:
             # A batch for each, even where one would hold them all; three for two, since the longest take more steps.
             work = rows * sum(len(sentence.ids) for sentence in sentences)
             tokens = min(tokens, max(_WORTH_A_THREAD, 2 * work // (3 * self.threads)))
-        batches = list(_batches(sentences, rows=rows, tokens=tokens))
+        lengths = [len(sentence.ids) for sentence in sentences]
+        batches = list(batches_by_length(lengths, tokens_at_once=tokens // rows))
         is_shared = len(batches) > 1 < self.threads
         with ThreadPoolExecutor(self.threads if is_shared else 1) as pool:
             results = list(pool.map(searched, batches) if is_shared else map(searched, batches))
@@ -104,15 +105,3 @@ class Searcher:
             for number, own in zip(batch, hypotheses, strict=True):
                 found[number] = own
         return found
-
-
-def _batches(sentences: Sequence[Sentence], *, rows: int, tokens: int) -> Iterator[list[int]]:
-    """Yield the numbers of the sentences, longest first, each searched with so many rows."""
-    batch: list[int] = []
-    for number in sorted(range(len(sentences)), key=lambda n: len(sentences[n].ids), reverse=True):
-        if batch and (len(batch) + 1) * len(sentences[batch[0]].ids) * rows > tokens:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
