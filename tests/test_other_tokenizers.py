@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transduce.data.token_store import TokenStore, token_store_written
 from transduce.decoding.config import DecodingOptions
+from transduce.engine.backend import fastest_backend
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, ModelDirectory, load_model, save_model
 from transduce.networks.log_probabilities import token_log_probabilities
@@ -22,6 +23,7 @@ from transduce.training.arithmetic import Arithmetic
 from transduce.training.validation import measure_loss
 from transduce.translator import Glossary, Translator
 from transduce.translator.terminology import appearing
+from transduce.translator.translator import WantedPrecision
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
 TEXTS = ["the dog runs.", "a cat, {name}, sleeps", "the cat", "here the dog runs and a cat sleeps"]
@@ -39,8 +41,8 @@ def make_model(folder: Path, tokenizers: TokenizerPair) -> ModelDirectory:
     return load_model(folder)
 
 
-def load(model: ModelDirectory) -> Translator:
-    return Translator([model], precision="float32", threads=1)
+def load(model: ModelDirectory, precision: WantedPrecision = "float32") -> Translator:
+    return Translator([model], precision=precision, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +131,14 @@ def both(bpe: BpeTokenizer, tmp_path_factory: pytest.TempPathFactory) -> tuple[M
 
 
 @pytest.mark.parametrize("options", [{}, {"beam": 1, "minimum_length": 9}, {"stop": "full", "alternatives": 3}])
+@pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_special_ids_change_no_translation(
-    both: tuple[ModelDirectory, ModelDirectory], options: DecodingOptions
+    both: tuple[ModelDirectory, ModelDirectory], options: DecodingOptions, precision: WantedPrecision
 ) -> None:
+    if precision == "int8" and fastest_backend() is None:
+        pytest.skip("there is no exact int8 product on this processor")
     glossary = Glossary((("dog", "Hund"),))
-    expected, found = (load(model).translate(TEXTS, glossary=glossary, **options) for model in both)
+    expected, found = (load(model, precision).translate(TEXTS, glossary=glossary, **options) for model in both)
     for own, usual in zip(found, expected, strict=True):
         assert (own.text, own.tokens[:-1], own.missing) == (usual.text, usual.tokens[:-1], usual.missing)
         scores, usual_scores = ([one.score for one in side.alternatives] for side in (own, usual))

@@ -109,14 +109,13 @@ def test_samples_hold_no_special_token_and_end_where_they_end(
 @pytest.mark.parametrize("tokens", VOCABULARIES.values(), ids=VOCABULARIES)
 def test_prefixes_and_lists_are_kept_under_other_ids(tokens: SpecialTokens, table_model: type[TableModel]) -> None:
     prefixes, rest = [[5, 4], [], [6]], [[4, 5, 7], [4, 6, 8, 9], [5, 6, 9]]
-    special = sorted({tokens.padding, tokens.unknown, tokens.start, tokens.end})
     config = DecodingConfig(extra_length=1)
     for seed in range(20):
         inner = table_model.random(seed, symbols=SYMBOLS, sources=3)
         model, lists = Renamed(inner, tokens), [[0, 1, 2, 3, *own] for own in rest]
         expected = search(inner, padded(SOURCES), config, prefixes=prefixes, lists=lists)
         renamed_prefixes = [model.names(prefix) for prefix in prefixes]
-        lists = [[*special, *model.names(own)] for own in rest]
+        lists = [[*tokens.ids, *model.names(own)] for own in rest]
         found = search(model, model.padded(SOURCES), config, prefixes=renamed_prefixes, lists=lists)
         assert [own[0].tokens for own in found] == [model.names(own[0].tokens) for own in expected]
         assert [own[0].score for own in found] == pytest.approx([own[0].score for own in expected])

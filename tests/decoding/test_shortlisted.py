@@ -95,5 +95,5 @@ def test_lists_fill_whole_runs(longest: int, width: int) -> None:
 
 
 def test_a_list_without_an_end_token_is_our_own_mistake(table_model: type["TableModel"]) -> None:
-    with pytest.raises(AssertionError, match="begins with the special tokens"):
+    with pytest.raises(AssertionError, match="begins with special tokens"):
         Shortlisted(table_model.random(1, symbols=9), [[0, 1, 2, 9]])

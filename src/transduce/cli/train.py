@@ -75,7 +75,7 @@ def train(
     _train(request, output, is_dry=dry_run)
 
 
-def _train(request: "Request", output: Path, *, is_dry: bool) -> None:
+def _train(request: "TrainRequest", output: Path, *, is_dry: bool) -> None:
     from transduce.cli.terminal import terminal_progress
     from transduce.pipeline.command import announce
     from transduce.pipeline.command import train as train_run

@@ -35,14 +35,13 @@ class Shortlisted:
     def __init__(self, stepper: Stepwise[State], lists: Sequence[Sequence[int]]) -> None:
         self.stepper: Stepwise[Any] = stepper
         self.lists = lists
-        special = stepper.tokens
-        first = sorted({special.padding, special.unknown, special.start, special.end})
-        assert all(list(own[: len(first)]) == first for own in lists), "a list begins with the special tokens"
+        special, number = stepper.tokens, stepper.tokens.ids.index
+        assert all(tuple(own[: len(special.ids)]) == special.ids for own in lists), "a list begins with special tokens"
         self.tokens = SpecialTokens(
-            padding=first.index(special.padding),
-            unknown=first.index(special.unknown),
-            start=first.index(special.start),
-            end=first.index(special.end),
+            padding=number(special.padding),
+            unknown=number(special.unknown),
+            start=number(special.start),
+            end=number(special.end),
         )
         self._restrictable = stepper if isinstance(stepper, Restrictable) else None
 
