@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 import torch
 from pydantic import ValidationError
 
-from transduce.compute import fastest_precision, give_back_freed_memory, processor_flags, settle
+from transduce.compute import give_back_freed_memory, settle
 from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.ensemble import Ensemble
@@ -32,7 +32,6 @@ from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirect
 from transduce.networks.network import Network
 from transduce.networks.stepwise import Stepwise
 from transduce.networks.torch_stepper import TorchStepper
-from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.placeholders import Protected, missing, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.translator.enforcement import refuse_drawn_terms, search_with_terms
@@ -70,7 +69,7 @@ class Translator:
             raise ModelError("Models of an ensemble must share one tokenizer; these have different ones.")
         self.tokenizers = models[0].tokenizers
         self.compute = settle(threads=threads, precision="float32", device="cpu")
-        self.precision = _choose_precision(precision, models)
+        self.precision = choose_precision(precision, [model.description.architecture for model in models])
         if self.precision == "int8":
             steppers: list[Stepwise[Any]] = [_frozen(model) for model in models]
             models = [replace(model, parameters={}) for model in models]  # the float32 weights can go
@@ -370,17 +369,7 @@ class Translator:
 def _frozen(model: ModelDirectory) -> Int8Network:
     config = model.description.architecture
     assert isinstance(config, ModelConfig), "choose_precision declines other networks"
-    return Int8Network(model.parameters, config)
-
-
-def _choose_precision(wanted: WantedPrecision, models: Sequence[ModelDirectory]) -> Precision:
-    if all(model.tokenizers.special == OWN_SPECIAL_TOKENS for model in models):
-        return choose_precision(wanted, [model.description.architecture for model in models])
-    if wanted == "int8":
-        raise ConfigError(
-            "There is no int8 form of a model with other special tokens. Choose another precision, or auto."
-        )
-    return fastest_precision("cpu", flags=processor_flags()) if wanted == "auto" else wanted
+    return Int8Network(model.parameters, config, model.tokenizers.special)
 
 
 def _same(model: ModelDirectory) -> ModelDirectory:
