@@ -5,17 +5,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tests.text.renumbered import RenumberedTokenizer
 from torch import Tensor
 
+from transduce.data.padding import pad_ids
+from transduce.data.shortlist import Shortlist
 from transduce.data.token_store import TokenStore, token_store_written
-from transduce.decoding.config import DecodingOptions
+from transduce.decoding.config import DecodingConfig, DecodingOptions
+from transduce.decoding.search import search
 from transduce.engine.backend import fastest_backend
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, ModelDirectory, load_model, save_model
 from transduce.networks.log_probabilities import token_log_probabilities
+from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.character_tokenizer import CharacterTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
@@ -130,8 +135,8 @@ def both(bpe: BpeTokenizer, tmp_path_factory: pytest.TempPathFactory) -> tuple[M
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"beam": 1, "minimum_length": 9}, {"stop": "full", "alternatives": 3}])
 @pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("options", [{}, {"beam": 1, "minimum_length": 9}, {"stop": "full", "alternatives": 3}])
 def test_special_ids_change_no_translation(
     both: tuple[ModelDirectory, ModelDirectory], options: DecodingOptions, precision: WantedPrecision
 ) -> None:
@@ -143,6 +148,26 @@ def test_special_ids_change_no_translation(
         assert (own.text, own.tokens[:-1], own.missing) == (usual.text, usual.tokens[:-1], usual.missing)
         scores, usual_scores = ([one.score for one in side.alternatives] for side in (own, usual))
         assert scores == pytest.approx(usual_scores, abs=1e-4)
+
+
+def test_special_ids_change_nothing_within_a_shortlist(both: tuple[ModelDirectory, ModelDirectory]) -> None:
+    renumbered = both[1].tokenizers.target
+    assert isinstance(renumbered, RenumberedTokenizer)
+    numbers = renumbered.numbers
+    texts, scores = [], []
+    for model, number in zip(both, (list(range(len(numbers))), numbers), strict=True):
+        pair, stepper = model.tokenizers, TorchStepper(model.network())
+        common = np.array([number[token] for token in range(4, 330, 3)], dtype=np.int32)
+        candidates = np.full((pair.vocabulary_size, 1), pair.special.padding, dtype=np.int32)
+        shortlist = Shortlist(common, candidates, pair.special, copies_sources=True)
+        rows = pair.encode_sources(TEXTS)
+        source_BS = pad_ids(rows, padding=pair.special.padding)
+        outputs = search(stepper, source_BS, DecodingConfig(extra_length=9), lists=[*map(shortlist.tokens, rows)])
+        assert all(set(own[0].tokens) <= set(shortlist.tokens(row)) for own, row in zip(outputs, rows, strict=True))
+        texts.append([pair.target.decode(own[0].tokens) for own in outputs])
+        scores.append([own[0].score for own in outputs])
+    assert texts[1] == texts[0]
+    assert scores[1] == pytest.approx(scores[0], abs=1e-4)
 
 
 def test_samples_hold_no_special_token(both: tuple[ModelDirectory, ModelDirectory]) -> None:

@@ -17,7 +17,10 @@ from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
 from transduce.model import ModelConfig, Transformer
 from transduce.networks.torch_stepper import TorchStepper
-from transduce.text.tokenizer import EOS, PAD
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+
+EOS = OWN_SPECIAL_TOKENS.end
+PAD = OWN_SPECIAL_TOKENS.padding
 
 WORDS = 29
 STEPS = 250

@@ -15,7 +15,9 @@ from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import ModelError
-from transduce.text.tokenizer import EOS
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel

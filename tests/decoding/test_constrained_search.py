@@ -19,8 +19,11 @@ from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import ModelError
 from transduce.model import ModelConfig, Transformer
 from transduce.networks.torch_stepper import TorchStepper
-from transduce.text.tokenizer import EOS, PAD
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.word_edges import WordEdges
+
+EOS = OWN_SPECIAL_TOKENS.end
+PAD = OWN_SPECIAL_TOKENS.padding
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel

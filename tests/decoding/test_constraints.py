@@ -5,8 +5,10 @@ import itertools
 import pytest
 
 from transduce.decoding.constraints import Constraint, Constraints, Form, TermPlace
-from transduce.text.tokenizer import EOS
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.word_edges import WordEdges
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 # A, B and C begin words; s and t go on with one; a word may begin without a mark after the quote only.
 A, B, C, S, T, QUOTE = range(4, 10)

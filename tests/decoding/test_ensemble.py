@@ -10,7 +10,10 @@ import pytest
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.search import search
-from transduce.text.tokenizer import BOS, EOS
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+
+BOS = OWN_SPECIAL_TOKENS.start
+EOS = OWN_SPECIAL_TOKENS.end
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel

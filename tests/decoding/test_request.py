@@ -13,7 +13,9 @@ from transduce.decoding.config import DecodingConfig
 from transduce.decoding.request import OutputRequest
 from transduce.decoding.search import search
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
-from transduce.text.tokenizer import EOS, UNK
+
+EOS = OWN_SPECIAL_TOKENS.end
+UNK = OWN_SPECIAL_TOKENS.unknown
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel

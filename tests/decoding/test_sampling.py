@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.sampling import TokenSampler, sample, uniform_numbers
 from transduce.errors import ModelError
-from transduce.text.tokenizer import EOS
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+
+EOS = OWN_SPECIAL_TOKENS.end
 
 if TYPE_CHECKING:
     from tests.decoding.conftest import TableModel

@@ -17,7 +17,10 @@ from transduce.model.masks import visible_tokens
 from transduce.networks.log_probabilities import log_softmax, token_log_probabilities
 from transduce.networks.stepwise import Ids, LogProbabilities, Ranking
 from transduce.networks.torch_stepper import TorchStepper
-from transduce.text.tokenizer import BOS, EOS
+from transduce.special_tokens import OWN_SPECIAL_TOKENS
+
+BOS = OWN_SPECIAL_TOKENS.start
+EOS = OWN_SPECIAL_TOKENS.end
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -24,7 +24,8 @@ def announcement(run: Run) -> Iterator[str]:
     padding = trainer.batches.plan.padding(steps).share
     name = f"preset {choice.preset}" if choice.preset else "settings"
     yield f"{name}, because {choice.reason}" if choice.preset and choice.reason != "you named it" else name
-    yield (f"{parameter_count(model):,} parameters: {model.in_words}, {model.vocabulary_size:,} pieces")
+    pieces = run.prepared.report.vocabulary_in_words
+    yield f"{parameter_count(model):,} parameters: {model.in_words}, {pieces} pieces"
     valid = len(run.prepared.valid) if run.prepared.valid is not None else 0
     yield (
         f"{len(run.prepared.train):,} pairs to train on, {valid:,} to validate; {len(steps):,} steps an epoch of at "

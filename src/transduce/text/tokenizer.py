@@ -13,10 +13,8 @@ The laws, for any Unicode text x and any ids:
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+from transduce.special_tokens import SpecialTokens
 from transduce.text.word_edges import WordEdges
-
-PAD, UNK, BOS, EOS = OWN_SPECIAL_TOKENS.ids  # until decoding/ takes them as a parameter
 
 TokenizerKind = Literal["bpe", "characters"]
 """The kinds of tokenizer that can be learned and saved."""
