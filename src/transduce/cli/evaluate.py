@@ -61,7 +61,7 @@ def evaluate(
 
     model, test = _model_and_test(names, has_hypotheses=hypotheses is not None)
     settings = {"beam": beam, "length_penalty": length_penalty, "shortlist": shortlist, "consensus": consensus}
-    request = _Request(
+    options = _TranslationOptions(
         languages=(source_language, target_language),
         search={key: value for key, value in settings.items() if value is not None},
         precision=_precision(precision),
@@ -69,8 +69,8 @@ def evaluate(
     )
     with terminal_progress() as progress:
         result = _evaluate(
-            _Question(model, test, reference=tuple(reference or ()), hypotheses=hypotheses, compare=compare),
-            request,
+            _EvaluationInput(model, test, reference=tuple(reference or ()), hypotheses=hypotheses, compare=compare),
+            options,
             protocol_name=protocol,
             progress=progress,
         )
@@ -91,7 +91,7 @@ def evaluate(
         _draw(result.record, folder)
 
 
-class _Question(NamedTuple):
+class _EvaluationInput(NamedTuple):
     """What is to be scored on what."""
 
     model: str | None
@@ -102,7 +102,7 @@ class _Question(NamedTuple):
     compare: str | None
 
 
-class _Request(NamedTuple):
+class _TranslationOptions(NamedTuple):
     """How to translate."""
 
     languages: tuple[str | None, str | None]
@@ -148,7 +148,9 @@ def _precision(name: str) -> "WantedPrecision":
     return cast("WantedPrecision", name)
 
 
-def _evaluate(question: _Question, request: _Request, *, protocol_name: str, progress: "Progress") -> _Result:
+def _evaluate(
+    inputs: _EvaluationInput, options: _TranslationOptions, *, protocol_name: str, progress: "Progress"
+) -> _Result:
     from transduce.cli.evaluated_model import open_model
     from transduce.data.formats import Selection
     from transduce.evaluation.evaluate import System
@@ -159,55 +161,54 @@ def _evaluate(question: _Question, request: _Request, *, protocol_name: str, pro
     from transduce.evaluation.significance import SAMPLES, paired_bootstrap
 
     model = None
-    if question.model is not None:
-        model = open_model(question.model, search=request.search, precision=request.precision, threads=request.threads)
-    source, target = request.languages
+    if inputs.model is not None:
+        model = open_model(inputs.model, search=options.search, precision=options.precision, threads=options.threads)
+    source, target = options.languages
     if model is not None:
         source, target = source or model.languages.source, target or model.languages.target
     protocol = protocol_named(protocol_name, target_language=target)
-    test = _test_set(question, Selection(source, target))
+    test = _test_set(inputs, Selection(source, target))
     if test.skipped:
         progress.note(f"{test.skipped:,} pairs that {test.name} marks as unfinished are left out")
-    given = read_hypotheses(question.hypotheses, test) if question.hypotheses is not None else None
-    system = model.system if model is not None else System(str(question.hypotheses))
+    given = read_hypotheses(inputs.hypotheses, test) if inputs.hypotheses is not None else None
+    system = model.system if model is not None else System(str(inputs.hypotheses))
     record, hypotheses = evaluate_system(system, test, protocol=protocol, hypotheses=given, progress=progress)
     if given is not None:
-        record = record.model_copy(update={"system": str(question.hypotheses)})
+        record = record.model_copy(update={"system": str(inputs.hypotheses)})
         if protocol.name == "detokenised" and 2 * lines_that_look_tokenised(hypotheses) > len(hypotheses):
             progress.warn(
-                f"most lines of {question.hypotheses} end in a full stop set apart: scores are meant for "
-                "detokenised text"
+                f"most lines of {inputs.hypotheses} end in a full stop set apart: scores are meant for detokenised text"
             )
-    if question.compare is not None:
-        baseline = _output_of(question.compare, test, request, progress=progress)
+    if inputs.compare is not None:
+        baseline = _output_of(inputs.compare, test, options, progress=progress)
         with progress.stage("comparing", unit="samples") as stage:
             differences = paired_bootstrap(baseline, hypotheses, test.references, protocol=protocol)
             stage.advance(SAMPLES)
-        record = record.model_copy(update={"compared_with": question.compare, "differences": differences})
+        record = record.model_copy(update={"compared_with": inputs.compare, "differences": differences})
     # Given output is not the model's: kept beside the model, it would pass for the model's own.
     return _Result(record, hypotheses, test, model.folder if model is not None and given is None else None)
 
 
-def _test_set(question: _Question, selection: "Selection") -> "ReferenceSet":
+def _test_set(inputs: _EvaluationInput, selection: "Selection") -> "ReferenceSet":
     from transduce.errors import ConfigError
     from transduce.evaluation.reference_set import kept_aside_by, read_reference_set
     from transduce.model_directory import find_model
 
-    if question.test is not None:
-        return read_reference_set(question.test, selection=selection, more_references=question.reference)
-    assert question.model is not None
-    test = kept_aside_by(find_model(question.model).parent)
+    if inputs.test is not None:
+        return read_reference_set(inputs.test, selection=selection, more_references=inputs.reference)
+    assert inputs.model is not None
+    test = kept_aside_by(find_model(inputs.model).parent)
     if test is None:
         raise ConfigError(
-            f"{question.model} kept no test pairs aside. Name a test set: transduce evaluate {question.model} "
+            f"{inputs.model} kept no test pairs aside. Name a test set: transduce evaluate {inputs.model} "
             "test.en,test.de"
         )
-    if question.reference:
+    if inputs.reference:
         raise ConfigError("--reference adds to a test set that is named; name the one that it belongs to.")
     return test
 
 
-def _output_of(name: str, test: "ReferenceSet", request: _Request, *, progress: "Progress") -> list[str]:
+def _output_of(name: str, test: "ReferenceSet", options: _TranslationOptions, *, progress: "Progress") -> list[str]:
     """Return a file's lines, or what a model makes of the test set."""
     from transduce.cli.evaluated_model import open_model
     from transduce.evaluation.evaluate import translate_test_set
@@ -215,7 +216,7 @@ def _output_of(name: str, test: "ReferenceSet", request: _Request, *, progress: 
 
     if Path(name).is_file():
         return read_hypotheses(Path(name), test)
-    other = open_model(name, search=request.search, precision=request.precision, threads=request.threads)
+    other = open_model(name, search=options.search, precision=options.precision, threads=options.threads)
     return translate_test_set(other.system, test.sources, progress=progress).hypotheses
 
 

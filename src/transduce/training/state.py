@@ -23,7 +23,7 @@ class Best(BaseModel, frozen=True, extra="forbid"):
     value: float
 
 
-class Progressed(BaseModel, frozen=True, extra="forbid"):
+class TrainingProgress(BaseModel, frozen=True, extra="forbid"):
     """How far training has come."""
 
     step: Count = 0
@@ -81,7 +81,7 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
     """The contents of a checkpoint's state.json."""
 
     format: Literal[1] = 1
-    progress: Progressed
+    progress: TrainingProgress
     machine: Machine
     is_regular: bool
     """Whether it was saved at the configured interval, and not because of a stop, a best validation or the end.
