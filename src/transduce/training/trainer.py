@@ -43,23 +43,23 @@ class Ending(Enum):
 
 
 def require_an_end(config: TrainingConfig, *, validates: bool) -> None:
-    """Refuse a training that neither a budget nor validation would end."""
+    """Raise ConfigError if neither a budget nor validation would end training."""
     if not validates and not config.has_budget:
         raise ConfigError(
-            "Nothing would end this training: give training.steps, training.epochs or training.time, or "
+            "Nothing would end this training: give training.steps, training.epochs or training.time, or give "
             "validation data, so that it ends when validation stops improving."
         )
 
 
 def ending_at(config: TrainingConfig, state: TrainingProgress) -> Ending | None:
-    """Return why training ends in this state, or None if it goes on."""
+    """Return why training ends at this progress, or None if it continues."""
     return _ending(config, state, is_overtime=_is_time_up(config, state.seconds))
 
 
 def _ending(
     config: TrainingConfig, state: TrainingProgress, *, is_stopped: bool = False, is_overtime: bool = False
 ) -> Ending | None:
-    """Return the same where the ranks have agreed on a stop and on the time; no clock is read here."""
+    """Return the same from what the ranks have agreed on; each rank's own clock might disagree, so none is read."""
     patience = config.allowed_patience
     if config.step_budget is not None and state.step >= config.step_budget:
         return Ending.STEPS
@@ -96,7 +96,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TrainerContext:
-    """What a trainer is given besides the model and its data: folder, identity, callbacks, ranks, progress."""
+    """What a trainer needs besides the model, the batches and the settings: folder, compute, callbacks, ranks."""
 
     folder: Path
     compute: Compute
