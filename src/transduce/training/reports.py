@@ -62,14 +62,11 @@ class Reports:
                     writer.write_samples(state.step, validation.samples)
 
     def _write(self, kind: str, state: TrainingProgress, measures: dict[str, JsonValue] | dict[str, float]) -> None:
-        position: dict[str, JsonValue] = {
-            "epoch": state.epoch,
-            "tokens": state.tokens,
-            "seconds": round(state.seconds, 3),
-        }
+        seconds = round(state.seconds, 3)
+        line: dict[str, JsonValue] = {"epoch": state.epoch, "tokens": state.tokens, "seconds": seconds, **measures}
         with self._disk_faults_explained(state.step):
             for writer in self.writers:
-                writer.write(kind, state.step, {**position, **measures})
+                writer.write(kind, state.step, line)
 
     @contextlib.contextmanager
     def _disk_faults_explained(self, step: int) -> Iterator[None]:

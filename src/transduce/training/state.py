@@ -24,7 +24,7 @@ class Best(BaseModel, frozen=True, extra="forbid"):
 
 
 class TrainingProgress(BaseModel, frozen=True, extra="forbid"):
-    """How far training has come."""
+    """The progress of a run: steps, epochs, tokens, time, and the best validation."""
 
     step: Count = 0
     epoch: Count = 0
@@ -89,7 +89,7 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
     Averaging leaves out the others, except the newest, so that an interruption does not change the average.
     """
     batch_plan: int = 1
-    """Which rule planned the steps (`PLAN_VERSION`); 1 in checkpoints that were written before there was a second."""
+    """The version of the rule that planned the steps (`PLAN_VERSION`); older checkpoints do not have it, and mean 1."""
     identity: dict[str, JsonValue]
     """The settings that determine the weights, by dotted key."""
 
