@@ -83,11 +83,11 @@ def test_attention_sees_what_is_visible_and_nothing_else(is_causal: bool) -> Non
 def test_residual_and_norm_have_the_gradient_that_torch_derives_in_float64() -> None:
     x_ND, branch_ND, gradient_ND = (random_bf16(ROWS, WIDTH) for _ in range(3))
     gain_D, bias_D = torch.randn(WIDTH), torch.randn(WIDTH)
-    decisions = KeyedDropout(3).decide(x_ND, probability=0.3)
-    assert decisions is not None
+    draw = KeyedDropout(3).draw(x_ND, probability=0.3)
+    assert draw is not None
     normed_sum = fused_kernels.NormedSum(gain_D, bias_D, epsilon=1e-6)
-    threshold, scale = decisions.threshold, decisions.scale
-    y_ND, saved = normed_sum.forward(x_ND, branch_ND, decisions.words, threshold=threshold, scale=scale)
+    threshold, scale = draw.threshold, draw.scale
+    y_ND, saved = normed_sum.forward(x_ND, branch_ND, draw.words, threshold=threshold, scale=scale)
     sum_ND, kept_ND = saved[0], saved[1].bool()
     kept = KeyedDropout(3).keep(x_ND, probability=0.3)
     assert kept is not None

@@ -25,7 +25,7 @@ from transduce.training.checkpoint import Checkpoint
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.resumption import Resumption
-from transduce.training.state import CheckpointState, Machine, Progressed
+from transduce.training.state import CheckpointState, Machine, TrainingProgress
 from transduce.training.step import Stepper
 from transduce.translator import Translator
 
@@ -117,7 +117,7 @@ def checkpoint_files(folder: Path) -> list[Mutated]:
     arithmetic = Arithmetic(torch.device("cpu"), "float32")
     stepper = Stepper(tiny_network(tokenizer), config, arithmetic=arithmetic, world=World())
     resumption = Resumption(stepper, folder / "run", Silent())
-    state = CheckpointState(progress=Progressed(step=4), machine=_MACHINE, is_regular=True, identity={"a": 1})
+    state = CheckpointState(progress=TrainingProgress(step=4), machine=_MACHINE, is_regular=True, identity={"a": 1})
     checkpoint = resumption.save(state, keep=3)
 
     def read(chance: random.Random) -> None:

@@ -72,7 +72,7 @@ def test_it_goes_on_where_it_was_stopped(corpus: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"settings": {"steps": 5}}, r"settings has 'steps', which is not of the form section\.key"),
+        ({"settings": {"steps": 5}}, r"settings has the key 'steps'. Write section\.key"),
         ({"settings": {"training.stepz": 5}}, r"training\.stepz: unknown \(did you mean training\.steps\?\)"),
         ({"steps": 0}, r"training\.steps = 0"),
         ({"threads": 0}, r"training\.threads = 0"),

@@ -14,7 +14,7 @@ from transduce.files import MANIFEST
 from transduce.progress import Silent
 from transduce.training.averaging import average_last
 from transduce.training.checkpoint import MODEL_FILE, Checkpoint, Checkpoints
-from transduce.training.state import CheckpointState, Machine, Progressed
+from transduce.training.state import CheckpointState, Machine, TrainingProgress
 
 
 @dataclass
@@ -27,7 +27,9 @@ class Listener(Silent):
 
 def state_at(step: int, *, is_regular: bool = True) -> CheckpointState:
     machine = Machine(device="cpu", threads=1, precision="float32", ranks=1)
-    return CheckpointState(progress=Progressed(step=step), machine=machine, is_regular=is_regular, identity={"seed": 1})
+    return CheckpointState(
+        progress=TrainingProgress(step=step), machine=machine, is_regular=is_regular, identity={"seed": 1}
+    )
 
 
 def weights_at(step: int) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ from transduce.errors import RunError
 from transduce.training.config import TrainingConfig
 from transduce.training.metrics import JsonLines, TensorBoardEvents, read_metrics
 from transduce.training.reports import Reports, means
-from transduce.training.state import Progressed
+from transduce.training.state import TrainingProgress
 from transduce.training.step import StepCounts, StepReport
 from transduce.training.validation import Sample, Validation
 
@@ -80,7 +80,7 @@ def test_a_full_disk_says_what_to_do(tmp_path: Path, make_config: Callable[..., 
         lines._file.close()
         lines._file = Path("/dev/full").open("a", encoding="utf-8", newline="")  # noqa: SIM115
         with pytest.raises(RunError, match=r"step 7 could not be written .*No space left.* run the same command again"):
-            reports.add_validation(Progressed(step=7), Validation(loss=1.0))
+            reports.add_validation(TrainingProgress(step=7), Validation(loss=1.0))
 
 
 def test_means_weigh_tokens_not_steps() -> None:

@@ -51,7 +51,7 @@ def test_appearing_counts_each_wanted_term_as_often_as_it_is_there() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("dog\tHund\nDog\tKöter\n", r"x\.tsv:2: 'Dog' is to become 'Köter' here and 'Hund' before"),
+        ("dog\tHund\nDog\tKöter\n", r"x\.tsv:2: 'Dog' is translated as 'Köter' here and as 'Hund' before"),
         ("dog\t\n", r"x\.tsv:1: a term or its translation is missing"),
         ("dog\t\u00ad\n", r"x\.tsv:1: a term or its translation is missing"),  # a soft hyphen is nothing
         ("\n", "holds no terms"),

@@ -1,25 +1,27 @@
-"""The paper's network with its backward pass written out, for training on a processor.
+"""The Transformer with a handwritten backward pass, for fast training on a CPU.
 
-`model/` states the network and lets torch derive its gradient; here the same sub-layers are computed again with what
-a processor is fast at, and every gradient is written beside its equation:
+`model/` defines the network, and torch's autograd can compute its gradient. Here the same sub-layers are implemented
+with operations that are fast on a CPU, and each module states the equations of its gradient:
 
-    pieces              what is saved against the derived gradient
-    packing.py          tokens alone are computed, in one long row of tokens; padding exists inside attention only
-    linear.py           weights are rounded and laid out once a step; a bias and a ReLU ride on the product
-    dropout.py          one random word decides four numbers
-    attention.py        one gather makes the heads of queries, keys and values; weights are kept in bf16
-    residual.py         dropout, sum and norm in two passes over bf16
-    feed_forward.py     the gradient of max(0, ·) is read off its own output
-    network.py          the stacks, forward and backward
-    fused_kernels.py    with numba, one pass over memory where torch makes several: kernel_sources.py, and kernels.py
-                        tells whether
+    module              faster than autograd because
+    packing.py          it computes no padding: all tokens of a batch form one matrix; only attention pads
+    linear.py           it rounds and lays out the weights once a step; oneDNN adds bias and ReLU within the product
+    dropout.py          it draws one random 64-bit word for four numbers
+    attention.py        one gather splits queries, keys and values into heads; attention weights are stored in bf16
+    residual.py         dropout, sum and norm take two passes over memory in bf16
+    feed_forward.py     the gradient of max(0, ·) needs only its output
+    network.py          (the encoder and decoder stacks, forward and backward)
+    fused_kernels.py    numba compiles kernel_sources.py: one pass over memory where torch needs several;
+                        kernels.py says when they are used
 
-A part takes its inputs and returns its outputs with a `Pullback`: a function from the gradient with respect to the
-outputs to the gradient with respect to the inputs, which also adds to the parameters' gradients on the way.
+Each part returns its outputs and a `Pullback`: a function that maps the gradient of the outputs to the gradient of the
+inputs and adds to the gradients of the parameters.
 
-`handwritten` answers with the network that trains, or with None for a network that is not written out here. A test
-proves that both compute the same hidden states and gradients, to 15 digits in float64. N counts the tokens of a whole
-batch, I and O are a linear map's inputs and outputs, P counts the parts (queries, keys, values) that one product makes.
+`handwritten` returns the network for training, or None for a network that this package does not implement. A test
+checks that both compute the same hidden states and gradients, to 15 digits in float64.
+
+Shapes here: N tokens of a whole batch, I inputs and O outputs of a linear map, P parts (queries, keys, values) of one
+product, A = H·G the joined heads, L padded length.
 """
 
 from transduce.backpropagation.network import HandwrittenNetwork, handwritten

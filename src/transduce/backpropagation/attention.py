@@ -4,7 +4,7 @@
     ∂V = Aᵀ ∂O               ∂A = ∂O Vᵀ          ∂S = A ∘ (∂A - Σ_k A ∘ ∂A)
     ∂Q = α ∂S K              ∂K = α ∂Sᵀ Q
 
-The softmax and its gradient are taken in float32; A is kept in the network's precision, S is not kept.
+The softmax and its gradient are computed in float32. The backward pass keeps A, in the network's precision, and not S.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from transduce.backpropagation.dropout import Kept, KeyedDropout
+from transduce.backpropagation.dropout import DropoutMask, KeyedDropout
 from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.packing import Packing, Visibility
 from transduce.backpropagation.pullback import Pullback
 from transduce.model.attention import MultiHeadAttention
 
-# From the gradient of mixed values to that of queries, keys and values by head.
 HeadsPullback = Callable[[Tensor, Tensor, Tensor, Tensor], None]
+"""Takes the gradient of A V, and writes those of queries, keys and values into its other arguments."""
 
 
 class SelfAttention:
-    """Queries, keys and values of the same tokens, made by one product."""
+    """Self-attention; one product computes queries, keys and values of the same tokens."""
 
     def __init__(self, module: MultiHeadAttention, *, dtype: torch.dtype) -> None:
         self.inputs = Linear(module.W_Q, module.W_K, module.W_V, dtype=dtype)
@@ -35,7 +35,7 @@ class SelfAttention:
     def forward(
         self, x_ND: Tensor, side: Packing, *, visibility: Visibility, dropout: KeyedDropout
     ) -> tuple[Tensor, Pullback]:
-        """Return what each token gathers from its own side, shape (N, D), and the way back."""
+        """Return the attention output for each token, shape (N, D), and its pullback."""
         by_head = side.to_heads(self.inputs.forward(x_ND), parts=3)
         mixed, pull_heads = self.heads.attend(
             by_head[0], by_head[1], by_head[2], visibility=visibility, dropout=dropout
@@ -52,7 +52,7 @@ class SelfAttention:
 
 
 class CrossAttention:
-    """Queries of the target's tokens, keys and values of the encoder's output."""
+    """Cross-attention: queries from the target's tokens, keys and values from the encoder's output."""
 
     def __init__(self, module: MultiHeadAttention, *, dtype: torch.dtype) -> None:
         self.queries = Linear(module.W_Q, dtype=dtype)
@@ -64,7 +64,7 @@ class CrossAttention:
     def forward(
         self, x_ND: Tensor, memory: "Memory", target: Packing, *, dropout: KeyedDropout
     ) -> tuple[Tensor, Pullback]:
-        """Return what each target token gathers from the memory, and the way back, which fills memory.gradient_ND."""
+        """Return the attention output for each target token and its pullback, which adds to `memory.gradient_ND`."""
         source = memory.side
         query = target.to_heads(self.queries.forward(x_ND), parts=1)
         key_value = source.to_heads(self.memory.forward(memory.values_ND), parts=2)
@@ -84,19 +84,19 @@ class CrossAttention:
 
 
 class Memory:
-    """The encoder's output, which every decoder layer reads, and its gradient, to which every layer adds."""
+    """The encoder's output, which every decoder layer reads, and its gradient, the sum over these layers."""
 
     def __init__(self, values_ND: Tensor, side: Packing, *, visibility: Visibility) -> None:
         self.values_ND, self.side, self.visibility = values_ND, side, visibility
         self.gradient_ND: Tensor | None = None
 
     def add(self, gradient_ND: Tensor) -> None:
-        """Add one layer's share of the gradient."""
+        """Add the gradient of one layer."""
         self.gradient_ND = gradient_ND if self.gradient_ND is None else self.gradient_ND.add_(gradient_ND)
 
 
 class _Heads:
-    """Equation 1 for every head of every sentence."""
+    """Scaled dot-product attention (equation 1) for every head of every sentence."""
 
     def __init__(self, module: MultiHeadAttention) -> None:
         self.scale, self.dropout = module.scale, module.dropout
@@ -104,9 +104,9 @@ class _Heads:
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, *, visibility: Visibility, dropout: KeyedDropout
     ) -> tuple[Tensor, HeadsPullback]:
-        """Return A V and the way back; all tensors are (B·H, length, width)."""
+        """Return A V and its pullback; all tensors have shape (B·H, length, width)."""
         weights = self._weights(query, key, visibility)
-        kept: Kept | None = dropout.keep(weights, probability=self.dropout)
+        kept: DropoutMask | None = dropout.keep(weights, probability=self.dropout)
         used = weights if kept is None else kept.times(weights)
 
         def pull(gradient: Tensor, to_query: Tensor, to_key: Tensor, to_value: Tensor) -> None:
@@ -134,7 +134,7 @@ class _Heads:
         return scores
 
     def _scores_gradient(self, weights_gradient: Tensor, weights: Tensor) -> Tensor:
-        """Return α ∂S; the first operand may be overwritten."""
+        """Return α ∂S; it may overwrite the first operand."""
         kernels = kernels_for(weights.dtype)
         if kernels is None:
             exact = torch.promote_types(weights.dtype, torch.float32)

@@ -13,11 +13,11 @@ from transduce.backpropagation.packing import Packing
 from transduce.model.positional_encoding import PositionalEncoding
 
 LastPullback = Callable[[Tensor], None]
-"""A way back that ends: token ids have no gradient."""
+"""The first pullback of a stack, which returns nothing: token ids have no gradient."""
 
 
 class Embedder:
-    """What a stack begins with."""
+    """The token and position embeddings that a stack begins with."""
 
     def __init__(
         self, matrix_VD: Tensor, positions: PositionalEncoding, *, scale: float, dropout: float, dtype: torch.dtype
@@ -27,7 +27,7 @@ class Embedder:
 
     @torch.no_grad()
     def forward(self, tokens_N: Tensor, side: Packing, *, dropout: KeyedDropout) -> tuple[Tensor, LastPullback]:
-        """Return the inputs of a stack, shape (N, D), and the way back."""
+        """Return the inputs of a stack, shape (N, D), and their pullback."""
         table_LD = self.positions(self.matrix_VD.new_zeros(1, int(side.position_N.max()) + 1, self.matrix_VD.size(1)))
         positions_ND = table_LD[0].index_select(0, side.position_N)
         x_ND = positions_ND.add_(self.matrix_VD.index_select(0, tokens_N), alpha=self.scale).to(self.dtype)

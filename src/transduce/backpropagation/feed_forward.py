@@ -17,7 +17,7 @@ from transduce.model.feed_forward import FeedForward
 
 
 class HandwrittenFeedForward:
-    """Equation 2 over packed tokens."""
+    """The feed-forward network (equation 2) over packed tokens."""
 
     def __init__(self, module: FeedForward, *, dtype: torch.dtype) -> None:
         self.inner, self.outer = Linear(module.W_1, dtype=dtype), Linear(module.W_2, dtype=dtype)
@@ -25,7 +25,7 @@ class HandwrittenFeedForward:
         self.linears = (self.inner, self.outer)
 
     def forward(self, x_ND: Tensor, *, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
-        """Return FFN(x), shape (N, D), and the way back."""
+        """Return FFN(x), shape (N, D), and its pullback."""
         hidden_NF = self.inner.forward_relu(x_ND)
         kept = dropout.keep(hidden_NF, probability=self.dropout)
         used_NF = hidden_NF if kept is None else kept.times(hidden_NF)
@@ -40,7 +40,7 @@ class HandwrittenFeedForward:
 
 
 def _relu_gradient_(gradient_NF: Tensor, output_NF: Tensor) -> Tensor | None:
-    """Zero a gradient in place where max(0, ·) is 0; return its sum over rows if that comes for free."""
+    """Zero a gradient in place where max(0, ·) is 0; return its sum over rows if a kernel computes it as well."""
     kernels = kernels_for(gradient_NF.dtype)
     if kernels is None:
         torch.ops.aten.threshold_backward.grad_input(gradient_NF, output_NF, 0, grad_input=gradient_NF)

@@ -1,7 +1,7 @@
-"""What stands between two matrix products of training in bf16, compiled: `kernel_sources.py` says what it is.
+"""Calls of the compiled kernels of `kernel_sources.py`: the operations between the matrix products of bf16 training.
 
-Each function hands the addresses and sizes of its tensors to machine code, which runs on one core and without Python's
-lock. Tensors lie in memory row after row, without gaps.
+Each function passes the addresses and sizes of its tensors to machine code, which runs on one core without Python's
+global lock. Tensors must be contiguous.
 """
 
 from pathlib import Path
@@ -15,9 +15,9 @@ _CODE = MachineCode(Path(__file__).parent / "kernel_sources.py", module="transdu
 
 
 def label_gradients(logits_RV: Tensor, label_C: Tensor, *, extra: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Turn logits into softmax(z), `extra` added at the label, in place; rows without a label become 0.
+    """Replace logits z by softmax(z), plus `extra` at the label; set rows without a label to 0.
 
-    Return log Σ e^z, the label's logit and the highest one of each row that has a label.
+    Return log Σ e^z, the label's logit and the highest logit of each row with a label.
     """
     statistics_C3, room_V = torch.empty(label_C.numel(), 3), torch.empty(logits_RV.size(1))
     operands = (logits_RV, label_C, torch.tensor([extra]), statistics_C3, room_V)
@@ -27,20 +27,20 @@ def label_gradients(logits_RV: Tensor, label_C: Tensor, *, extra: float) -> tupl
 
 
 def add_to(total: Tensor, addend: Tensor) -> None:
-    """Add numbers of bf16 to as many of float32."""
+    """Add a bf16 tensor to a float32 tensor in place."""
     assert total.numel() == addend.numel()
     _call("add_to", total, addend, total.numel())
 
 
 def sum_of_rows(matrix_NO: Tensor) -> Tensor:
-    """Return Σ_n in float32."""
+    """Return the sum over rows in float32."""
     total_O = torch.zeros(matrix_NO.size(1))
     _call("add_sum_of_rows", matrix_NO, total_O, *matrix_NO.shape)
     return total_O
 
 
 def relu_gradient(gradient_NF: Tensor, output_NF: Tensor) -> Tensor:
-    """Zero a gradient where max(0, ·) has put out 0, in place, and return its sum over rows."""
+    """Zero a gradient in place where the output of max(0, ·) is 0, and return its sum over rows."""
     assert gradient_NF.shape == output_NF.shape
     total_F = torch.zeros(gradient_NF.size(1))
     _call("relu_gradient", gradient_NF, output_NF, total_F, *gradient_NF.shape)
@@ -50,7 +50,7 @@ def relu_gradient(gradient_NF: Tensor, output_NF: Tensor) -> Tensor:
 def attention_weights(
     scores: Tensor, *, keys_of_B: Tensor, queries_of_B: Tensor, is_causal: bool, scale: float
 ) -> None:
-    """Turn scores (B·H, Q, K) into softmax(scale · scores) over visible keys, in place; rows of padding become 0."""
+    """Replace scores (B·H, Q, K) by softmax(scale · scores) over visible keys; set rows of padding to 0."""
     sentences = keys_of_B.numel()
     operands = (scores, keys_of_B, queries_of_B, torch.tensor([scale]), torch.empty(scores.size(2)))
     sizes = (sentences, scores.size(0) // sentences, *scores.shape[1:])
@@ -58,7 +58,7 @@ def attention_weights(
 
 
 def attention_gradient(gradient: Tensor, weights: Tensor, *, scale: float) -> None:
-    """Turn ∂A into α ∂S = α A ∘ (∂A - Σ_k A ∘ ∂A), in place."""
+    """Replace ∂A by α ∂S = α A ∘ (∂A - Σ_k A ∘ ∂A)."""
     rows, keys = gradient.numel() // gradient.size(-1), gradient.size(-1)
     _call("attention_gradient", gradient, weights, torch.tensor([scale]), rows, keys)
 
@@ -72,7 +72,7 @@ class NormedSum:
     def forward(
         self, x_ND: Tensor, branch_ND: Tensor, words_ND: Tensor, *, threshold: int, scale: float
     ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-        """Return y, and what the way back needs: z, which of the branch was kept, mean and 1 / deviation."""
+        """Return y, and what `backward` needs: z, which elements dropout kept, mean and 1 / standard deviation."""
         sum_ND, y_ND = torch.empty_like(x_ND), torch.empty_like(x_ND)
         kept_ND, statistics_N2 = torch.empty(x_ND.shape, dtype=torch.uint8), torch.empty(x_ND.size(0), 2)
         settings = torch.tensor([scale, self.epsilon])
@@ -94,7 +94,7 @@ class NormedSum:
 
 
 def _call(name: str, *operands: Tensor | int) -> None:
-    """Call a kernel on tensors, which live until it is done, and sizes."""
+    """Call a kernel with the addresses of tensors, which this call keeps alive, and with sizes."""
     assert all(isinstance(each, int) or each.is_contiguous() for each in operands)
     places = [each if isinstance(each, int) else each.data_ptr() for each in operands]
     _CODE.entry(name, len(operands))(*places)

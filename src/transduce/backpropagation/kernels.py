@@ -1,7 +1,7 @@
-"""Where the passes between products are computed: in machine code where it can be made, else by torch's operations.
+"""The choice between compiled kernels and torch's operations for the work between matrix products.
 
-Which of the two follows from the precision and from what is installed (numba, an extra), so it is the same at every
-start. Dropout's decisions are the same in both; numbers may differ by a rounding of bf16.
+It depends on the precision and on whether numba (an optional dependency) is installed, so every start of a run makes
+the same choice. Dropout masks are the same with both; numbers may differ by a rounding of bf16.
 """
 
 from functools import cache
@@ -13,13 +13,13 @@ from transduce import machine_code
 
 
 def kernels_for(dtype: torch.dtype) -> ModuleType | None:
-    """Return the compiled kernels, or None if there are none for this precision."""
+    """Return the compiled kernels for this precision, or None if there are none."""
     return compiled_kernels() if dtype == torch.bfloat16 else None
 
 
 @cache
 def compiled_kernels() -> ModuleType | None:
-    """Return the kernels, or None where they cannot be compiled."""
+    """Return the kernels, or None if they cannot be compiled here."""
     if not machine_code.can_be_made():
         return None
     from transduce.backpropagation import fused_kernels

@@ -2,11 +2,11 @@
 
     y = x Wᵀ + b        ∂x = ∂y W        ∂W = ∂yᵀ x        ∂b = Σ_n ∂y_n
 
-Maps of the same inputs (W_Q, W_K, W_V) are joined into one matrix. Products are taken in the network's precision from
-weights that are rounded once a step; gradients are added up in the parameters' own.
+Maps of the same inputs (W_Q, W_K, W_V) are joined into one matrix. Weights are rounded to the network's precision once
+a step; gradients are summed in the precision of the parameters.
 
-In bf16, oneDNN's product takes weights in a layout of its own. It would bring them there at every call; for large ones
-this is done once a step here, for W and for Wᵀ.
+In bf16, oneDNN multiplies weights in a layout of its own and would convert them at every call. Large ones are converted
+here once a step, W and Wᵀ.
 """
 
 from typing import cast
@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from transduce.backpropagation.kernels import kernels_for
 
-_SMALL = 1 << 18  # weights: up to here bringing them into oneDNN's layout takes longer than it saves (0007)
-_ROWS = 4096  # about how many rows products have: a hint for the layout, which serves any number
+_SMALL = 1 << 18  # number of weights up to which the conversion takes longer than it saves (docs/decisions/0007)
+_ROWS = 4096  # about the number of rows of a product: a hint to oneDNN, whose layout works for any number
 
 
 class Linear:
-    """One or more of the model's linear maps over the same inputs, as one."""
+    """One or more linear maps of the model over the same inputs, joined into one."""
 
     def __init__(self, *maps: nn.Linear, dtype: torch.dtype) -> None:
         self.maps = maps
@@ -35,7 +35,7 @@ class Linear:
         self.bias_O = torch.empty(sum(self.sizes), dtype=dtype, device=like.device) if has_bias else None
 
     def refresh(self) -> None:
-        """Round the weights anew."""
+        """Round the current weights of the model, and convert large ones to oneDNN's layout."""
         with torch.no_grad():
             for each, weight_OI in zip(self.maps, self.weight_OI.split(self.sizes), strict=True):
                 weight_OI.copy_(each.weight)
@@ -62,7 +62,7 @@ class Linear:
     def backward(self, gradient_NO: Tensor, inputs_NI: Tensor, *, bias_gradient_O: Tensor | None = None) -> Tensor:
         """Add the gradients of weights and biases; return the gradient of the inputs, shape (N, I).
 
-        Who knows the bias' gradient, a sum over rows, may hand it over.
+        A caller that already has the gradient of the bias, the sum over rows, can pass it.
         """
         self.add_gradients(gradient_NO, inputs_NI, bias_gradient_O=bias_gradient_O)
         if self.is_laid_out:
@@ -70,7 +70,7 @@ class Linear:
         return gradient_NO @ self.weight_OI
 
     def add_gradients(self, gradient_NO: Tensor, inputs_NI: Tensor, *, bias_gradient_O: Tensor | None = None) -> None:
-        """Add the gradients of weights and biases to those of the model's parameters."""
+        """Add the gradients of weights and biases to the `grad`s of the model's parameters."""
         weight_gradients = (gradient_NO.T @ inputs_NI).split(self.sizes)
         for each, weight_gradient_OI in zip(self.maps, weight_gradients, strict=True):
             add_gradient(each.weight, weight_gradient_OI)
@@ -82,17 +82,17 @@ class Linear:
 
 
 def sum_of_rows(matrix_NO: Tensor) -> Tensor:
-    """Return Σ_n, added up in float32 at least."""
+    """Return the sum over rows, computed in at least float32."""
     kernels = kernels_for(matrix_NO.dtype)
     if kernels is None:
-        # A product with ones is the fastest sum over rows that torch has here, and it adds up in float32.
+        # A product with ones is torch's fastest sum over rows on a CPU, and it sums in float32.
         return (matrix_NO.new_ones(1, matrix_NO.size(0)) @ matrix_NO)[0]
     return cast("Tensor", kernels.sum_of_rows(matrix_NO))
 
 
 def add_gradient(parameter: Tensor, gradient: Tensor) -> None:
-    """Add to a parameter's gradient in place; training keeps all of them in one piece of memory."""
-    assert parameter.grad is not None, "gradients are laid out before the first pass"
+    """Add to the gradient of a parameter in place, since `FlatParameters` keeps all gradients in one vector."""
+    assert parameter.grad is not None, "FlatParameters allocates the gradients before the first pass"
     add_to(parameter.grad, gradient)
 
 
@@ -103,9 +103,9 @@ def add_to(total: Tensor, addend: Tensor) -> None:
     if kernels is None:
         total.add_(addend)
     else:
-        kernels.add_to(total, addend)  # torch would make a copy of the addend in float32 first
+        kernels.add_to(total, addend)  # torch would first copy the addend to float32
 
 
 def _onednn_product(inputs_NI: Tensor, weight: Tensor, bias_O: Tensor | None, *, activation: str) -> Tensor:
-    # oneDNN adds the bias and applies the activation while a block of the product is still in registers.
+    # oneDNN adds the bias and applies the activation while a block of the product is in registers.
     return cast("Tensor", torch.ops.mkldnn._linear_pointwise(inputs_NI, weight, bias_O, activation, [], ""))

@@ -1,6 +1,6 @@
 """The Transformer (section 3) over packed tokens, forward and backward.
 
-It has no parameters of its own: it reads those of a `Transformer` and adds to their gradients.
+It has no parameters: it reads those of a `Transformer` and adds to their gradients.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ HANDLED = Handled(
 
 
 def obstacle(config: NetworkConfig) -> str | None:
-    """Return what of a network is not written out here, or None."""
+    """Return the options of a network that this package does not implement, or None."""
     found = HANDLED.obstacle(config)
     if found is None and isinstance(config, ModelConfig) and config.query_width != config.value_width:
         return f"d_k = {config.query_width} and d_v = {config.value_width} (only equal ones)"
@@ -95,22 +95,22 @@ class _HandwrittenDecoderLayer:
 
 @dataclass(frozen=True)
 class Pass:
-    """A forward pass: the decoder's output at every label, padding left out, and the way back."""
+    """The result of a forward pass: the decoder's output for every label, without padding, and the backward pass."""
 
     padded_ND: Tensor
-    """The output with idle rows at its end."""
+    """The output, followed by idle rows."""
     count: int
     backward: Callable[[Tensor], None]
-    """Takes the gradient of either form, 0 in idle rows, and adds to those of all parameters; may be called once."""
+    """Adds to all parameters' gradients from that of `padded_ND`, 0 in idle rows, or of `hidden_ND`; call it once."""
 
     @property
     def hidden_ND(self) -> Tensor:
-        """The output alone."""
+        """The output without idle rows."""
         return self.padded_ND[: self.count]
 
 
 class HandwrittenNetwork:
-    """A `Transformer` whose gradient is written out."""
+    """A `Transformer` with a handwritten backward pass."""
 
     def __init__(self, model: Transformer, *, dtype: torch.dtype) -> None:
         assert obstacle(model.config) is None, f"ask `handwritten` first: {obstacle(model.config)}"
@@ -133,13 +133,13 @@ class HandwrittenNetwork:
             self._linears += decoder_layer.linears
 
     def refresh(self) -> None:
-        """Take over the model's weights as they are now."""
+        """Read the current weights of the model."""
         for linear in self._linears:
             linear.refresh()
 
     @torch.no_grad()
     def forward(self, source_BS: Tensor, target_BT: Tensor, *, dropout: KeyedDropout) -> Pass:
-        """Run the network on a padded batch; `target_BT` are labels."""
+        """Run the network on a padded batch; `target_BT` holds the labels."""
         is_source_BS, is_target_BT = self.model.visible(source_BS), self.model.visible(target_BT)
         source, target = (Packing(is_token, heads=self.heads) for is_token in (is_source_BS, is_target_BT))
         memory_ND, pull_encoder = self._encode(source.with_idle_rows(source_BS[is_source_BS]), source, dropout)
@@ -185,7 +185,7 @@ class HandwrittenNetwork:
 
 
 def _chained(first: LastPullback, later: list[Pullback]) -> LastPullback:
-    """Return the way back through a stack: the last part first, each forgotten once it is passed."""
+    """Return the pullback of a stack: it calls the last pullback first, and frees each after its call."""
 
     def pull(gradient_ND: Tensor) -> None:
         while later:
@@ -200,9 +200,9 @@ def _final_norm(module: nn.Module) -> HandwrittenNorm | None:
 
 
 def handwritten(network: Network, *, dtype: torch.dtype) -> HandwrittenNetwork | None:
-    """Return the same network with its gradient written out, or None where it is not written out here.
+    """Return the network with a handwritten backward pass, or None if this package does not implement it.
 
-    It is for processors: a GPU has fused kernels that the derived gradient uses.
+    It is for the CPU alone: on a GPU, autograd has fused kernels.
     """
     if type(network) is not Transformer or obstacle(network.config) or network.output.matrix_VD.device.type != "cpu":
         return None

@@ -1,15 +1,15 @@
-"""A batch as one long row of tokens, and how attention finds its sentences in it.
+"""Packing: the tokens of a batch as one matrix without padding, and the conversion to padded sentences for attention.
 
-Everything but attention treats each token by itself, so padding need not be computed there: tokens of all sentences
-follow each other in a matrix of N rows. oneDNN prepares code for every new size of a product, which takes as long as a
-small product itself, so N is the next multiple of 32: the last rows are idle, and what they compute is read by nobody
-and has gradient 0. Attention wants its heads side by side and its sentences padded,
+Every operation except attention works on single tokens, so the tokens of all sentences form a matrix of N rows. oneDNN
+generates code for every new size of a product, which takes as long as a small product. So N is rounded up to a multiple
+of 32; the last rows are idle: nothing reads their results, and their gradient is 0. Attention needs separate heads and
+padded sentences:
 
     (N, P·H·E)  →  (P, B·H, L, E)
 
-which is one gather of rows of length E, by an index that serves all layers; and another gather brings results back.
-Padding reads row 0, and what it computes is hidden from everyone. L is at least 16, since the softmax over fewer keys
-than a vector register holds is ten times slower.
+This is one gather of rows of length E, by an index that all layers share; a second gather converts the results back.
+Padding positions read row 0, and nothing sees their results. L is at least 16, since a softmax over fewer keys than a
+vector register holds is ten times slower.
 """
 
 import math
@@ -23,7 +23,7 @@ ROWS_AT_LEAST = 32
 
 
 class Packing:
-    """One side of a batch: which tokens there are, and where."""
+    """The positions of the tokens of one side (sources or targets) of a batch."""
 
     def __init__(self, is_token_BL: Tensor, *, heads: int) -> None:
         self.heads, self.sentences = heads, is_token_BL.size(0)
@@ -42,17 +42,17 @@ class Packing:
         self._from_heads = cache(self._index_from_heads)
 
     def with_idle_rows(self, rows: Tensor) -> Tensor:
-        """Return one value, or one row of values, for each token, followed by zeros for the idle rows."""
+        """Append zeros for the idle rows to a tensor with one row for each token."""
         return torch.cat([rows, rows.new_zeros(self.rows - self.count, *rows.shape[1:])])
 
     def to_heads(self, matrix: Tensor, *, parts: int) -> Tensor:
-        """Return `parts` matrices of N rows, joined in columns, by head: shape (P, B·H, L, E)."""
+        """Split a matrix of N rows into parts and heads, by sentence: (N, P·H·E) to (P, B·H, L, E)."""
         width = matrix.size(1) // (parts * self.heads)
         by_head = matrix.view(-1, width).index_select(0, self._to_heads(parts))
         return by_head.view(parts, self.sentences * self.heads, self.length, width)
 
     def from_heads(self, by_head: Tensor) -> Tensor:
-        """Return the rows of the tokens, the parts and heads joined in columns, idle ones 0: shape (N, P·H·E)."""
+        """Join parts and heads into the columns of a matrix of N rows, idle ones 0: (P, B·H, L, E) to (N, P·H·E)."""
         parts, width = by_head.size(0), by_head.size(-1)
         rows = by_head.view(-1, width).index_select(0, self._from_heads(parts))
         matrix = rows.view(self.rows, parts * self.heads * width)
@@ -72,14 +72,14 @@ class Packing:
 
 
 class Visibility:
-    """What each query of each head may see: its sentence's keys, or of these no later ones (3.2.3), and no padding."""
+    """The keys that each query may see: those of its sentence without padding and, if causal, no later ones (3.2.3)."""
 
     def __init__(self, queries: Packing, keys: Packing, *, is_causal: bool, dtype: torch.dtype) -> None:
         self.queries, self.keys, self.is_causal, self.dtype = queries, keys, is_causal, dtype
 
     @cached_property
     def hidden(self) -> Tensor:
-        """0 where a query may see a key, -inf where not, to be added to scores: shape (B·H, Q, K)."""
+        """A summand for scores: 0 where a query may see a key, else -inf; shape (B·H, Q, K)."""
         heads, queries, keys = self.queries.heads, self.queries.length, self.keys.length
         if self.is_causal:
             bias_TT = torch.full((queries, keys), -math.inf, dtype=self.dtype).triu_(diagonal=1)
@@ -90,16 +90,16 @@ class Visibility:
 
     @cached_property
     def is_query(self) -> Tensor:
-        """1 for a query and 0 for padding, whose weights are therefore 0, and with them its gradients."""
+        """A factor for attention weights: 1 for a query, 0 for padding, so that padding has no gradient."""
         is_token_BH = self.queries.is_token_BL[:, None].expand(-1, self.queries.heads, -1)
         return is_token_BH.flatten(end_dim=1)[..., None].to(torch.promote_types(self.dtype, torch.float32))
 
 
 def tokens_visible(queries: Packing, keys: Packing, *, dtype: torch.dtype) -> Visibility:
-    """Let every query see its sentence's keys, and no padding."""
+    """Let every query see all keys of its sentence, and no padding."""
     return Visibility(queries, keys, is_causal=False, dtype=dtype)
 
 
 def past_visible(side: Packing, *, dtype: torch.dtype) -> Visibility:
-    """Let a position see itself and those before it (3.2.3)."""
+    """Let a position see itself and earlier positions (3.2.3)."""
     return Visibility(side, side, is_causal=True, dtype=dtype)

@@ -1,4 +1,4 @@
-"""How a backward pass is carried: a function that holds what its forward pass has left for it."""
+"""Pullbacks: functions that compute a backward pass from the tensors that their forward pass kept."""
 
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -6,11 +6,11 @@ from types import FunctionType, MethodType
 from torch import Tensor
 
 Pullback = Callable[[Tensor], Tensor]
-"""From the gradient with respect to outputs to the gradient with respect to inputs."""
+"""Maps the gradient of the outputs to the gradient of the inputs, and adds to the parameters' gradients."""
 
 
 def kept_bytes(pullback: Callable[..., object]) -> int:
-    """Return the bytes that a backward pass keeps alive: all tensors that its functions hold, each once."""
+    """Return the bytes of all tensors that a pullback and the pullbacks inside it hold, each counted once."""
     return sum(_storages(pullback, {}).values())
 
 

@@ -3,7 +3,7 @@
     post   z = x + Dropout(f(x))        y = LayerNorm(z)         ∂x = ∂z + ∂f        ∂f = f'(Dropout(∂z))
     pre    y = x + Dropout(f(LayerNorm(x)))                      ∂x = ∂y + LayerNorm'(f'(Dropout(∂y)))
 
-The sums over a token in LayerNorm and its gradient are taken in float32 whatever the precision of x.
+LayerNorm and its gradient sum over a token in float32, whatever the precision of x.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from types import ModuleType
 import torch
 from torch import Tensor, nn
 
-from transduce.backpropagation.dropout import Decisions, KeyedDropout
+from transduce.backpropagation.dropout import DropoutDraw, KeyedDropout
 from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import add_gradient
 from transduce.backpropagation.pullback import Pullback
@@ -28,7 +28,7 @@ class HandwrittenNorm:
         self.module = module
 
     def forward(self, x_ND: Tensor) -> tuple[Tensor, Pullback]:
-        """Return LayerNorm(x) and the way back."""
+        """Return LayerNorm(x) and its pullback."""
         gain_D, bias_D, shape = self.module.weight, self.module.bias, list(self.module.normalized_shape)
         y_ND, mean_N, inverse_N = torch.native_layer_norm(x_ND, shape, gain_D, bias_D, self.module.eps)
 
@@ -45,21 +45,21 @@ class HandwrittenNorm:
 
 
 class HandwrittenResidual:
-    """Section 3.1's frame around a sub-layer."""
+    """The residual connection and norm of section 3.1 around a sub-layer."""
 
     def __init__(self, module: Residual) -> None:
         self.is_pre_norm, self.norm, self.dropout = module.is_pre_norm, HandwrittenNorm(module.norm), module.dropout.p
 
     def forward(self, x_ND: Tensor, sublayer: Sublayer, *, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
-        """Return the framed sub-layer's output, shape (N, D), and the way back."""
+        """Return the output, shape (N, D), and its pullback."""
         return (self._pre if self.is_pre_norm else self._post)(x_ND, sublayer, dropout)
 
     def _post(self, x_ND: Tensor, sublayer: Sublayer, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
         branch_ND, pull_branch = sublayer(x_ND)
         kernels = kernels_for(x_ND.dtype) if self.norm.module.weight.dtype == torch.float32 else None
-        decisions = None if kernels is None else dropout.decide(branch_ND, probability=self.dropout)
-        if kernels is not None and decisions is not None:
-            return self._post_in_one_pass(kernels, x_ND, branch_ND, pull_branch, decisions)
+        draw = None if kernels is None else dropout.draw(branch_ND, probability=self.dropout)
+        if kernels is not None and draw is not None:
+            return self._post_in_one_pass(kernels, x_ND, branch_ND, pull_branch, draw)
         kept = dropout.keep(branch_ND, probability=self.dropout)
         y_ND, pull_norm = self.norm.forward(x_ND + branch_ND if kept is None else kept.added_to(x_ND, branch_ND))
 
@@ -71,12 +71,12 @@ class HandwrittenResidual:
         return y_ND, pull
 
     def _post_in_one_pass(
-        self, kernels: ModuleType, x_ND: Tensor, branch_ND: Tensor, pull_branch: Pullback, decisions: Decisions
+        self, kernels: ModuleType, x_ND: Tensor, branch_ND: Tensor, pull_branch: Pullback, draw: DropoutDraw
     ) -> tuple[Tensor, Pullback]:
         gain_D, bias_D = self.norm.module.weight, self.norm.module.bias
         normed_sum = kernels.NormedSum(gain_D, bias_D, epsilon=self.norm.module.eps)
-        scale = decisions.scale
-        y_ND, kept = normed_sum.forward(x_ND, branch_ND, decisions.words, threshold=decisions.threshold, scale=scale)
+        scale = draw.scale
+        y_ND, kept = normed_sum.forward(x_ND, branch_ND, draw.words, threshold=draw.threshold, scale=scale)
 
         def pull(gradient_ND: Tensor) -> Tensor:
             to_sum_ND, to_branch_ND, to_norm_2D = normed_sum.backward(gradient_ND, kept, scale=scale)

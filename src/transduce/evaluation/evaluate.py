@@ -1,7 +1,7 @@
 """One evaluation: translate a test set, score it, measure perplexity and the overlap with the training text.
 
-A `System` describes what is evaluated by callables and settings. So this package does not depend on the translator, and
-the same code evaluates a network and a file of hypotheses.
+A `System` holds the callables and settings of a model, or the name of a file of hypotheses. So this package does not
+depend on the translator, and the same code evaluates both.
 """
 
 import time
@@ -91,7 +91,7 @@ def evaluate(
 
 
 def translate_test_set(system: System, sources: Sequence[str], *, progress: Progress) -> TranslatedTestSet:
-    """Translate a test set, short sentences first to keep batches full; return the hypotheses in its order."""
+    """Translate a test set in batches of similar length; return the hypotheses in the order of the test set."""
     assert system.translate is not None, "a system without a network needs hypotheses"
     order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
     outputs: dict[int, SystemOutput] = {}

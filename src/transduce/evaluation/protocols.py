@@ -67,7 +67,7 @@ def detokenised(target_language: str | None = None) -> Protocol:
 
     return Protocol(
         "detokenised",
-        prepare=_unchanged,
+        prepare=str,
         make_metrics=metrics,
         target_language=target_language,
         signature_parts={},
@@ -133,10 +133,6 @@ def _tokenised_protocol(
 
 def _tokenised(tokenizer: MosesTokenizer, line: str) -> str:
     return str(tokenizer.tokenize(line, aggressive_dash_splits=False, escape=True, return_str=True))
-
-
-def _unchanged(line: str) -> str:
-    return line
 
 
 def _primary(language: str | None) -> str:

@@ -28,7 +28,7 @@ from transduce.pipeline.stages import RunStage, StageContext, StopRequested
 from transduce.pipeline.training_stage import OpenTraining, TrainingStage
 from transduce.training.averaging import average_last
 from transduce.training.checkpoint import Checkpoints
-from transduce.training.state import Progressed
+from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Ending, ending_at
 from transduce.training.validation import Validation
 
@@ -123,7 +123,7 @@ class AveragingStage:
         text = self.context.world.broadcast_text(own.model_dump_json() if own else "")
         return FinishedTraining.model_validate_json(text)
 
-    def _average(self, opened: OpenTraining, progress: Progressed) -> TrainedModel:
+    def _average(self, opened: OpenTraining, progress: TrainingProgress) -> TrainedModel:
         """Average the last checkpoints; return the average unless the best single checkpoint is better."""
         last = self.training.experiment.training.average_last
         averaged = average_last(self.folder, last=last) if self.context.world.is_main else None
@@ -166,7 +166,7 @@ class AveragingStage:
         except (OSError, ValidationError):
             return None
 
-    def _record(self, model: TrainedModel, progress: Progressed, ending: Ending) -> None:
+    def _record(self, model: TrainedModel, progress: TrainingProgress, ending: Ending) -> None:
         validation = model.validation
         finished = FinishedTraining(
             settings=self._settings(),

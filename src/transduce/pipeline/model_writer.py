@@ -15,7 +15,7 @@ from transduce.experiment import ExperimentConfig
 from transduce.model_directory import Description, Languages, save_model
 from transduce.pipeline.card import Provenance, write_card
 from transduce.progress import Progress
-from transduce.training.state import Progressed
+from transduce.training.state import TrainingProgress
 from transduce.training.validation import Validation
 
 
@@ -40,7 +40,7 @@ class ModelWriter:
     """What the card says about the corpus."""
     progress: Progress
 
-    def write(self, model: TrainedModel, progress: Progressed, folder: Path) -> None:
+    def write(self, model: TrainedModel, progress: TrainingProgress, folder: Path) -> None:
         """Write a model directory."""
         data = self.experiment.data
         progressed = {"step": progress.step, "epoch": progress.epoch, "tokens": progress.tokens}

@@ -12,7 +12,7 @@ from transduce.pipeline.model_writer import ModelWriter, TrainedModel
 from transduce.pipeline.report import append_samples, validation_line, write_report
 from transduce.training.checkpoint import Checkpoint, Checkpoints
 from transduce.training.resumption import CHECKPOINTS_FOLDER
-from transduce.training.state import Progressed
+from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Validated
 from transduce.training.validation import Validation
 
@@ -38,7 +38,7 @@ class Recorder:
     def catch_up_with_best(self) -> None:
         """Write the model of the best checkpoint if the run was killed before it could."""
         newest = Checkpoints(self.folder / CHECKPOINTS_FOLDER).newest_whole()
-        progress = newest.state().progress if newest else Progressed()
+        progress = newest.state().progress if newest else TrainingProgress()
         if progress.best is None:
             return
         try:
@@ -50,11 +50,11 @@ class Recorder:
         if not is_current and best.fault() is None:
             self.write_model(TrainedModel((best.step,), best.model(), None), progress)
 
-    def write_model(self, model: TrainedModel, progress: Progressed) -> None:
+    def write_model(self, model: TrainedModel, progress: TrainingProgress) -> None:
         """Write model/."""
         self.writer.write(model, progress, self.folder / MODEL)
 
-    def write_report(self, status: str, progress: Progressed, validation: Validation | None) -> None:
+    def write_report(self, status: str, progress: TrainingProgress, validation: Validation | None) -> None:
         """Write report.html."""
         experiment, compute = self.writer.experiment, self.writer.compute
         facts = [

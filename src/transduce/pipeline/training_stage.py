@@ -34,7 +34,7 @@ from transduce.training.arithmetic import Arithmetic
 from transduce.training.batches import TrainingBatches
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.resumption import CHECKPOINTS_FOLDER, settle_compute
-from transduce.training.state import Progressed
+from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Ending, Trainer, TrainerContext, ending_at
 
 
@@ -106,11 +106,11 @@ class TrainingStage:
         """Return the pairs to train on; every rank must call this."""
         return self.prepared.train if self.corpus is None else self.corpus.store()
 
-    def reached(self) -> Progressed:
+    def reached(self) -> TrainingProgress:
         """Return the progress of the newest checkpoint; every rank must call this."""
         newest = Checkpoints(self.leaves).newest_whole() if self.context.world.is_main else None
-        progress = newest.state().progress if newest else Progressed()
-        return Progressed.model_validate_json(self.context.world.broadcast_text(progress.model_dump_json()))
+        progress = newest.state().progress if newest else TrainingProgress()
+        return TrainingProgress.model_validate_json(self.context.world.broadcast_text(progress.model_dump_json()))
 
     def on_prepared_text(self) -> "TrainingStage":
         """Return the same training on the prepared text, for use before the derived corpus exists."""

@@ -1,7 +1,7 @@
 """Checkpoint averaging, section 6.1 of "Attention Is All You Need".
 
 "We used a single model obtained by averaging the last 5 checkpoints": each weight is the arithmetic mean of that weight
-in the checkpoints. Sums are in float64, and memory holds one tensor of one checkpoint at a time beside the sums.
+in the checkpoints. Sums are in float64; besides them, memory holds one tensor of one checkpoint at a time.
 """
 
 from dataclasses import dataclass

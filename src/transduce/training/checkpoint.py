@@ -159,7 +159,9 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
     try:
         return load_file(file)
     except (OSError, SafetensorError) as fault:
-        raise RunError(f"{file} cannot be read ({_first_line(fault)}).") from fault
+        raise RunError(
+            f"{file} cannot be read ({_first_line(fault)}). Check the disk, then run the same command again."
+        ) from fault
 
 
 def _is_regular(checkpoint: Checkpoint) -> bool:

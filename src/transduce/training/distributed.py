@@ -33,8 +33,9 @@ _TURNS = 3
 _HEARTBEATS_PER_TIMEOUT = 10
 _ROLL_CALL_INTERVAL = 0.02
 _NCCL_ALARM = "exception_dump"
-"""The key, without a prefix, that NCCL's watchdog writes to torchrun's store when a rank fails; a rank that finds it
-exits."""
+"""The key that NCCL's watchdog writes to torchrun's store, without a prefix, when a rank fails. A rank that finds it
+exits, so it must not survive a restart.
+"""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from transduce.progress import Stage
 from transduce.training.config import TrainingConfig
 from transduce.training.memory import peak_memory
 from transduce.training.metrics import JsonLines, MetricsWriter, TensorBoardEvents
-from transduce.training.state import Progressed
+from transduce.training.state import TrainingProgress
 from transduce.training.step import StepReport, sum_of_counts
 from transduce.training.validation import Validation
 
@@ -43,7 +43,7 @@ class Reports:
             with contextlib.suppress(OSError):  # do not hide an earlier exception behind a failed flush
                 writer.close()
 
-    def add(self, state: Progressed, report: StepReport, stage: Stage) -> None:
+    def add(self, state: TrainingProgress, report: StepReport, stage: Stage) -> None:
         """Collect a step; write and show the means if a report is due."""
         self.collected.append(report)
         stage.advance()
@@ -53,7 +53,7 @@ class Reports:
             stage.describe(f"loss {measures['loss']:.3f}, {measures['tokens_per_second']:,.0f} tokens/s")
             self.collected.clear()
 
-    def add_validation(self, state: Progressed, validation: Validation) -> None:
+    def add_validation(self, state: TrainingProgress, validation: Validation) -> None:
         """Write the numbers and samples of a validation."""
         self._write("valid", state, validation.measures())
         with self._disk_faults_explained(state.step):
@@ -61,15 +61,12 @@ class Reports:
                 if isinstance(writer, TensorBoardEvents):
                     writer.write_samples(state.step, validation.samples)
 
-    def _write(self, kind: str, state: Progressed, measures: dict[str, JsonValue] | dict[str, float]) -> None:
-        position: dict[str, JsonValue] = {
-            "epoch": state.epoch,
-            "tokens": state.tokens,
-            "seconds": round(state.seconds, 3),
-        }
+    def _write(self, kind: str, state: TrainingProgress, measures: dict[str, JsonValue] | dict[str, float]) -> None:
+        seconds = round(state.seconds, 3)
+        line: dict[str, JsonValue] = {"epoch": state.epoch, "tokens": state.tokens, "seconds": seconds, **measures}
         with self._disk_faults_explained(state.step):
             for writer in self.writers:
-                writer.write(kind, state.step, {**position, **measures})
+                writer.write(kind, state.step, line)
 
     @contextlib.contextmanager
     def _disk_faults_explained(self, step: int) -> Iterator[None]:

@@ -18,7 +18,7 @@ from transduce.training.checkpoint import Checkpoint, Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.flat_parameters import copy_by_name
-from transduce.training.state import CheckpointState, Machine, Progressed, differences, refuse_other_settings
+from transduce.training.state import CheckpointState, Machine, TrainingProgress, differences, refuse_other_settings
 from transduce.training.step import Stepper
 
 CHECKPOINTS_FOLDER = "checkpoints"
@@ -34,19 +34,19 @@ class Resumption:
         self.stepper, self.run, self.progress = stepper, run, progress
         self.checkpoints = Checkpoints(run / CHECKPOINTS_FOLDER, progress=progress)
 
-    def resume(self, machine: Machine, *, identity: Mapping[str, JsonValue], keep: int) -> Progressed:
+    def resume(self, machine: Machine, *, identity: Mapping[str, JsonValue], keep: int) -> TrainingProgress:
         """Load the newest checkpoint on every rank, if there is one, and return the progress of the run.
 
         It also prunes to `keep` checkpoints, in case a kill came between the last save and its pruning.
         """
-        world, state = self.stepper.world, Progressed()
+        world, state = self.stepper.world, TrainingProgress()
         if world.is_main:
             self.checkpoints.sweep()
             latest = self.checkpoints.latest()
             if latest is not None:
                 state = self._load(latest, machine, identity)
                 self._prune(state, keep=keep)
-        state = Progressed.model_validate_json(world.broadcast_text(state.model_dump_json()))
+        state = TrainingProgress.model_validate_json(world.broadcast_text(state.model_dump_json()))
         adam = self.stepper.optimizer
         for vector in (self.stepper.parameters.values, adam.mean, adam.square):
             world.broadcast_(vector)
@@ -66,10 +66,10 @@ class Resumption:
         self._prune(state.progress, keep=keep)
         return checkpoint
 
-    def _prune(self, progress: Progressed, *, keep: int) -> None:
+    def _prune(self, progress: TrainingProgress, *, keep: int) -> None:
         self.checkpoints.prune(keep=keep, best_step=None if progress.best is None else progress.best.step)
 
-    def _load(self, checkpoint: Checkpoint, machine: Machine, identity: Mapping[str, JsonValue]) -> Progressed:
+    def _load(self, checkpoint: Checkpoint, machine: Machine, identity: Mapping[str, JsonValue]) -> TrainingProgress:
         was = checkpoint.state()
         if was.batch_plan != PLAN_VERSION:
             self.progress.warn(

@@ -25,8 +25,8 @@ class Best(BaseModel, frozen=True, extra="forbid"):
     value: float
 
 
-class Progressed(BaseModel, frozen=True, extra="forbid"):
-    """How far training has come."""
+class TrainingProgress(BaseModel, frozen=True, extra="forbid"):
+    """The progress of a run: steps, epochs, tokens, time, and the best validation."""
 
     step: Count = 0
     epoch: Count = 0
@@ -83,7 +83,7 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
     """The contents of a checkpoint's state.json."""
 
     format: Literal[1] = 1
-    progress: Progressed
+    progress: TrainingProgress
     machine: Machine
     is_regular: bool
     """Whether it was saved at the configured interval, and not because of a stop, a best validation or the end.
@@ -91,7 +91,7 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
     Averaging leaves out the others, except the newest, so that an interruption does not change the average.
     """
     batch_plan: int = 1
-    """Which rule planned the steps (`PLAN_VERSION`); 1 in checkpoints that were written before there was a second."""
+    """The version of the rule that planned the steps (`PLAN_VERSION`); older checkpoints do not have it, and mean 1."""
     identity: dict[str, JsonValue]
     """The settings that determine the weights, by dotted key."""
 

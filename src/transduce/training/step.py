@@ -30,7 +30,7 @@ from transduce.training.randomness import dropout_key
 
 
 class StepCounts(NamedTuple):
-    """Counts of a step, which the ranks sum together with their gradients."""
+    """Sums over the target tokens of a step, and votes; the ranks sum them together with their gradients."""
 
     tokens: float = 0.0
     """Target tokens."""
@@ -118,7 +118,7 @@ def optimizer_of(
     product_dtype: torch.dtype | None = None,
     world: World | None = None,
 ) -> Adam:
-    """Return the configured optimizer of this model's parameters; `muon.py` says what its products depend on."""
+    """Return the configured optimizer; Muon shares its products, in `product_dtype`, among the ranks of `world`."""
     if config.optimizer == "adam":
         return Adam(parameters, config)
     return Muon(parameters, config, matrices=tuple(model.matrices()), product_dtype=product_dtype, world=world)

@@ -27,7 +27,7 @@ from transduce.training.distributed import World
 from transduce.training.memory import probe
 from transduce.training.reports import Reports
 from transduce.training.resumption import Resumption
-from transduce.training.state import CheckpointState, Machine, Progressed
+from transduce.training.state import CheckpointState, Machine, TrainingProgress
 from transduce.training.step import StepCounts, Stepper, StepReport
 from transduce.training.validation import Validate, Validation
 
@@ -43,23 +43,23 @@ class Ending(Enum):
 
 
 def require_an_end(config: TrainingConfig, *, validates: bool) -> None:
-    """Refuse a training that neither a budget nor validation would end."""
+    """Raise ConfigError if neither a budget nor validation would end training."""
     if not validates and not config.has_budget:
         raise ConfigError(
-            "Nothing would end this training: give training.steps, training.epochs or training.time, or "
+            "Nothing would end this training: give training.steps, training.epochs or training.time, or give "
             "validation data, so that it ends when validation stops improving."
         )
 
 
-def ending_at(config: TrainingConfig, state: Progressed) -> Ending | None:
-    """Return why training ends in this state, or None if it goes on."""
+def ending_at(config: TrainingConfig, state: TrainingProgress) -> Ending | None:
+    """Return why training ends at this progress, or None if it continues."""
     return _ending(config, state, is_overtime=_is_time_up(config, state.seconds))
 
 
 def _ending(
-    config: TrainingConfig, state: Progressed, *, is_stopped: bool = False, is_overtime: bool = False
+    config: TrainingConfig, state: TrainingProgress, *, is_stopped: bool = False, is_overtime: bool = False
 ) -> Ending | None:
-    """Return the same where the ranks have agreed on a stop and on the time; no clock is read here."""
+    """Return the same from what the ranks have agreed on; each rank's own clock might disagree, so none is read."""
     patience = config.allowed_patience
     if config.step_budget is not None and state.step >= config.step_budget:
         return Ending.STEPS
@@ -81,7 +81,7 @@ class Validated:
     """A validation, the progress of the run at that step, and the checkpoint if one was saved."""
 
     validation: Validation
-    progress: Progressed
+    progress: TrainingProgress
     is_best: bool
     checkpoint: Checkpoint | None
 
@@ -91,12 +91,12 @@ class Outcome:
     """Why a run ended, and its progress."""
 
     ending: Ending
-    progress: Progressed
+    progress: TrainingProgress
 
 
 @dataclass(frozen=True)
 class TrainerContext:
-    """What a trainer is given besides the model and its data: folder, identity, callbacks, ranks, progress."""
+    """What a trainer needs besides the model, the batches and the settings: folder, compute, callbacks, ranks."""
 
     folder: Path
     compute: Compute
@@ -146,7 +146,7 @@ class Trainer:
             stage.advance(state.step)
             return self.loop(state, reports, stage)
 
-    def loop(self, state: Progressed, reports: Reports, stage: Stage) -> Outcome:
+    def loop(self, state: TrainingProgress, reports: Reports, stage: Stage) -> Outcome:
         """Take steps until training ends; then save, and return why it ended."""
         started, earlier_seconds = time.monotonic(), state.seconds
         saved_step, saved_at = state.step, started
@@ -176,7 +176,9 @@ class Trainer:
         self.world.wait_for_all()  # so that every rank can read the newest checkpoint
         return Outcome(ending=ending, progress=state)
 
-    def step(self, state: Progressed, *, started: float, earlier_seconds: float) -> tuple[StepReport, Progressed]:
+    def step(
+        self, state: TrainingProgress, *, started: float, earlier_seconds: float
+    ) -> tuple[StepReport, TrainingProgress]:
         """Take the next step of the plan; return its report and the progress after it."""
 
         def elapsed() -> float:
@@ -206,7 +208,7 @@ class Trainer:
             raise ConfigError('training.best_by = "bleu", but this validation gives no BLEU. Set it to "loss".')
         return float(self.world.broadcast_(torch.tensor([value], dtype=torch.float64, device=self.world.device)))
 
-    def save(self, state: Progressed, *, is_regular: bool) -> Checkpoint | None:
+    def save(self, state: TrainingProgress, *, is_regular: bool) -> Checkpoint | None:
         """Write a checkpoint on rank 0, and prune the others."""
         if not self.world.is_main:
             return None

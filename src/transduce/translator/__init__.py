@@ -1,4 +1,4 @@
-"""Text in, `Translation` out."""
+"""Translation of text with a trained model: `Translator` takes text and returns `Translation`s."""
 
 from transduce.translator.terminology import Glossary, read_glossary
 from transduce.translator.translation import Alternative, Likelihood, Translation

@@ -1,8 +1,8 @@
-"""Lines in, lines out: a stream of any length, one for one and in order, in bounded memory.
+"""Translation of a stream of lines, one output for each input line, in order and in bounded memory.
 
-A line ends at a line feed, or a carriage return and a line feed, and nowhere else. Bytes that are no UTF-8 become
-U+FFFD and are counted. Lines are taken in windows: as many as have arrived, up to a bound, so that a file is sorted
-and batched by length inside a window while a line typed into a pipe is answered at once.
+A line ends only at a line feed, with or without a carriage return before it. Bytes that are not UTF-8 become U+FFFD,
+and such lines are counted. A window holds all lines that have arrived, up to a limit. So the lines of a file are
+batched by length within a window, and a line typed into a pipe is translated at once.
 """
 
 import queue
@@ -19,13 +19,13 @@ from transduce.translator.translator import Translator
 
 LINES_AT_ONCE = 1024
 CHARACTERS_AT_ONCE = 200_000
-# Whatever some reader takes for the end of a line; in an output it would shift all lines after it.
+# Every character that some program reads as the end of a line: within an output it would shift all later lines.
 _LINE_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029\n]+")
 
 
 @dataclass
 class LineReader:
-    """The lines of binary streams, one after the other, and how many of them were no UTF-8."""
+    """The lines of binary streams, one stream after the other, and the number of lines that were not UTF-8."""
 
     streams: Iterable[BinaryIO]
     damaged_lines: int = field(default=0)
@@ -56,9 +56,33 @@ def translate_lines(
 
 
 def windows(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the lines in lists: what has arrived by now, at least one and no more than the bounds allow."""
+    """Yield lists of the lines that have arrived: at least one line, and no more than the limits allow."""
     arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=LINES_AT_ONCE)
     is_abandoned = threading.Event()
+    threading.Thread(target=_read_ahead, args=(lines, arrived, is_abandoned), daemon=True).start()
+    try:
+        item = arrived.get()
+        while isinstance(item, str):
+            window, characters = [item], len(item)
+            while len(window) < LINES_AT_ONCE and characters <= CHARACTERS_AT_ONCE and not arrived.empty():
+                item = arrived.get()
+                if not isinstance(item, str):
+                    break
+                window.append(item)
+                characters += len(item)
+            yield window
+            if isinstance(item, str):
+                item = arrived.get()
+        if item is not None:
+            raise item
+    finally:
+        is_abandoned.set()
+
+
+def _read_ahead(
+    lines: Iterable[str], arrived: "queue.Queue[str | BaseException | None]", is_abandoned: threading.Event
+) -> None:
+    """Put every line into the queue, then the exception if reading failed, then None; stop if abandoned."""
 
     def put(item: str | BaseException | None) -> None:
         while not is_abandoned.is_set():
@@ -68,37 +92,16 @@ def windows(lines: Iterable[str]) -> Iterator[list[str]]:
                 continue
             return
 
-    def read() -> None:
-        try:
-            for line in lines:
-                put(line)
-                if is_abandoned.is_set():
-                    return
-        except BaseException as fault:
-            put(fault)
-        put(None)
-
-    threading.Thread(target=read, daemon=True).start()
     try:
-        item = arrived.get()
-        while item is not None:
-            window: list[str] = []
-            characters = 0
-            while isinstance(item, str):
-                window.append(item)
-                characters += len(item)
-                if len(window) == LINES_AT_ONCE or characters > CHARACTERS_AT_ONCE or arrived.empty():
-                    break
-                item = arrived.get()
-            if window:
-                yield window
-            if isinstance(item, BaseException):
-                raise item
-            item = arrived.get() if isinstance(item, str) else item
-    finally:
-        is_abandoned.set()
+        for line in lines:
+            put(line)
+            if is_abandoned.is_set():
+                return
+    except BaseException as fault:
+        put(fault)
+    put(None)
 
 
 def on_one_line(text: str) -> str:
-    """Return a text without anything that some reader would take for the end of a line."""
+    """Return a text with a space for every sequence of characters that a program could read as the end of a line."""
     return _LINE_BREAKS.sub(" ", text)

@@ -1,11 +1,11 @@
-"""Terms that a translation should use, given when translating: no training knows of them.
+"""Glossaries: terms that a translation should use, chosen at translation time and not in training.
 
-Enforced: where the translation lacks a term, the best one that has all terms is searched for (`enforcement.py`). The
-model sees the words that they translate. Terms that do not fit within the limit on length count as missing
-placeholders do.
+Enforced: if a translation lacks a term, `enforcement.py` searches for the best one that has all terms. The model still
+reads the source words of the terms. Terms that do not fit within the length limit are reported as missing, as lost
+placeholders are.
 
-Preferred: among the hypotheses that its beam search ends with the one that uses the most of the wanted terms is taken,
-the better score deciding between equals. A term that no hypothesis has does not appear.
+Preferred: of the final hypotheses of beam search, the one with the most terms is taken; among equals, the one with the
+best score. A term that no hypothesis has does not appear.
 """
 
 import re
@@ -45,9 +45,9 @@ class Glossary:
         return re.compile("|".join(map(_bounded, longest_first)), re.IGNORECASE)
 
     def wanted(self, text: str) -> list[str]:
-        """Return the translations of the terms in a text, each as often as its term occurs; longer terms go first.
+        """Return the translation of every occurrence of a term in a text; where terms overlap, the longer one wins.
 
-        What is inside of placeholders, such as a URL, is no term.
+        Text inside of placeholders, such as a URL, does not count.
         """
         if not self.terms:
             return []
@@ -56,18 +56,18 @@ class Glossary:
     def prefer(
         self, hypotheses: Sequence[Hypothesis], text: str, *, decode: Callable[[Sequence[int]], str]
     ) -> list[Hypothesis]:
-        """Return a sentence's hypotheses with those that use more of its terms in front."""
+        """Return the hypotheses of a sentence, those with the most of its terms first."""
         wanted = self.wanted(text)
         if not wanted:
             return list(hypotheses)
         return sorted(hypotheses, key=lambda hypothesis: -appearing(wanted, decode(hypothesis.tokens)))
 
     def lost(self, text: str, translation: str) -> list[str]:
-        """Return the terms that a translation must have, as they are enforced, and has not."""
+        """Return the terms that a translation lacks, if terms are enforced."""
         return self.absent(text, translation) if self.mode == "enforced" else []
 
     def absent(self, text: str, translation: str) -> list[str]:
-        """Return the terms that a translation of a text should have and has not, each as often as it is short."""
+        """Return the terms that a translation of a text lacks, each as often as it is missing."""
         wanted = self.wanted(text)
         return [
             term
@@ -77,7 +77,7 @@ class Glossary:
 
 
 def appearing(wanted: Sequence[str], translation: str) -> int:
-    """Return how many of the wanted terms a translation has, each counted as often as it stands there."""
+    """Return the number of wanted terms that a translation has; a term wanted twice counts twice if it occurs twice."""
     folded = translation.casefold()
     return sum(
         min(wanted.count(term), len(re.findall(_bounded(term.casefold()), folded))) for term in dict.fromkeys(wanted)
@@ -92,19 +92,23 @@ def read_glossary(path: Path, *, mode: Mode = "enforced") -> Glossary:
         if not source and not target:
             continue
         if not source or not target:
-            raise DataError(f"{path}:{pair.line}: a term or its translation is missing. Write both, a tab between.")
+            raise DataError(
+                f"{path}:{pair.line}: a term or its translation is missing. Write both, with a tab between them."
+            )
         known = terms.setdefault(source.casefold(), (source, target))
         if known[1] != target:
             raise DataError(
-                f"{path}:{pair.line}: {source!r} is to become {target!r} here and {known[1]!r} before. Keep one."
+                f"{path}:{pair.line}: {source!r} is translated as {target!r} here and as {known[1]!r} before. Keep one."
             )
     if not terms:
-        raise DataError(f"{path} holds no terms. Write a term and its translation on each line, a tab between.")
+        raise DataError(
+            f"{path} holds no terms. Write a term and its translation on each line, with a tab between them."
+        )
     return Glossary(tuple(terms.values()), mode)
 
 
 def _bounded(term: str) -> str:
-    """Return a pattern for a term that does not stand inside a longer word; white space in it is any."""
+    """Return a pattern that matches a term with any white space in it, but not inside a longer word."""
     inner = r"\s+".join(map(re.escape, term.split()))
     before, after = (look if needs_edge(edge) else "" for edge, look in ((term[0], r"(?<!\w)"), (term[-1], r"(?!\w)")))
     return f"{before}{inner}{after}"

@@ -1,33 +1,33 @@
-"""What comes out of a translator."""
+"""The results of a translator: translations with their alternatives, and likelihoods."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One output for a text: the text, its tokens, and how good the model finds it."""
+    """One output for a text, with its tokens, score and log-probability."""
 
     text: str
     score: float
-    """log-probability over length penalty, summed over sentences: what search ranks by."""
+    """Log-probability over length penalty, summed over sentences; search ranks by it."""
     log_probability: float
     tokens: tuple[str, ...]
     is_finished: bool
-    """False where the limit on length cut the output off."""
+    """False if the length limit cut the output off."""
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A text and what became of it; the best output first among `alternatives`."""
+    """A text and its translations, best first."""
 
     source: str
     alternatives: tuple[Alternative, ...]
     missing: tuple[str, ...] = ()
-    """Placeholders of the source that the best output has lost, and enforced terms that it lacks."""
+    """Placeholders of the source and enforced terms that the best output lacks."""
     surplus: tuple[str, ...] = ()
-    """Placeholders that the best output repeats more often than the source."""
+    """Placeholders that the best output has more often than the source."""
     refusal: str = ""
-    """Why the text was not translated at all; its output is then empty."""
+    """The reason why the text was not translated; its output is then empty."""
 
     @classmethod
     def refused(cls, source: str, reason: str) -> "Translation":
@@ -52,13 +52,13 @@ class Translation:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The best output's pieces."""
+        """The best output's tokens."""
         return self.alternatives[0].tokens
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """log p(target | source), token by token, the end token last."""
+    """log p of each target token given the source and the tokens before it; the end token is the last."""
 
     tokens: tuple[str, ...]
     log_probabilities: tuple[float, ...]
