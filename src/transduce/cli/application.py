@@ -24,6 +24,7 @@ app = typer.Typer(
     name="transduce",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich gives the help texts a quarter of 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
