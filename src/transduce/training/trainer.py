@@ -169,7 +169,8 @@ class Trainer:
                 saved_step, saved_at = state.step, time.monotonic() if is_regular else saved_at
 
             if validation is not None:
-                self.tell(Validated(validation, state, is_best=is_best, checkpoint=checkpoint))
+                if self.world.is_main and self.context.after_validation is not None:
+                    self.context.after_validation(Validated(validation, state, is_best=is_best, checkpoint=checkpoint))
                 is_stopped = self.world.any(is_stopped or self.context.stop_requested())
         if state.step > saved_step:
             self.save(state, is_regular=False)
@@ -216,8 +217,3 @@ class Trainer:
             progress=state, machine=self.machine, is_regular=is_regular, batch_plan=PLAN_VERSION, identity=self.identity
         )
         return self.resumption.save(whole, keep=self.config.keep_checkpoints)
-
-    def tell(self, validated: Validated) -> None:
-        """Call `after_validation` on rank 0."""
-        if self.world.is_main and self.context.after_validation is not None:
-            self.context.after_validation(validated)
