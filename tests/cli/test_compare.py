@@ -88,8 +88,8 @@ def test_json_holds_the_same(transduce: Command, runs: list[Path]) -> None:
 def test_runs_without_scores_say_what_to_do(transduce: Command, tmp_path: Path) -> None:
     first, second = make_run(tmp_path / "a"), make_run(tmp_path / "b")
     text = transduce("compare", first, second).stdout
-    assert "Their settings are the same." in text
-    assert "None has been scored yet: transduce evaluate RUN TEST" in text
+    assert "All settings are the same." in text
+    assert "No run has scores yet. Score each one with: transduce evaluate RUN TEST" in text
 
 
 def test_one_run_or_the_same_run_twice_is_no_comparison(transduce: Command, runs: list[Path]) -> None:

@@ -177,7 +177,7 @@ def test_a_run_alone_is_scored_on_what_it_kept_aside(
     assert found["data"]["sources"] == hash_of_lines([source for source, _ in kept])
     assert found["data"]["reference 1"] == hash_of_lines([target for _, target in kept])
     assert (found["sentences"], found["test"]) == (len(kept), str(run / "data" / "test"))
-    assert "a test set that you name, and none was named" in str(fault(transduce("evaluate", run, "--reference", "x")))
+    assert "--reference needs a test set" in str(fault(transduce("evaluate", run, "--reference", "x")))
 
 
 def test_what_does_not_exist_is_named(transduce: Command, test_files: str, tmp_path: Path) -> None:

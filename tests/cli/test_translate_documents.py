@@ -99,7 +99,7 @@ def test_interrupted_work_is_taken_up_only_when_told(
     assert first.exit_code == 130
     assert "1 segments are kept for --resume" in first.stderr
     assert not (tmp_path / "filled.po").exists()
-    assert "is left from interrupted work. Add --resume" in str(transduce(*command).exception)
+    assert "is left from an interrupted translation. Add --resume" in str(transduce(*command).exception)
     assert transduce(*command, "--resume", "--beam", "2").exception is not None
     last = transduce(*command, "--resume")
     assert last.exception is None, last.output
@@ -111,7 +111,7 @@ def test_interrupted_work_is_taken_up_only_when_told(
     ("arguments", "message"),
     [
         (["x.po", "y.txt"], "cannot be mixed in one command"),
-        (["x.po", "y.po"], "Several documents need a folder to go to"),
+        (["x.po", "y.po"], "Several documents need an output folder"),
         (["x.po", "--resume"], "Name it with --output"),
         (["x.po", "--output", "y.po"], r"y\.po exists already"),
         (["x.po", "--json"], "--json and --alternatives are for lines of text"),

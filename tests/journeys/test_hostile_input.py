@@ -87,7 +87,7 @@ def test_hostile_lines_go_through_one_for_one(model: Path, tmp_path: Path, end: 
     assert {output[number] for number in range(0, LINES, MARKED)} == {expected}
     told = result.stderr.decode("utf-8")
     assert "line 6 is left empty: it holds a sentence of" in told
-    assert "held bytes that are no UTF-8; they became U+FFFD" in told
+    assert "had bytes that are not UTF-8; they became U+FFFD" in told
     assert "Traceback" not in told
 
 

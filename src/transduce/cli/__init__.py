@@ -1,6 +1,6 @@
 """The command line: each command reads its arguments, calls the library, and reports.
 
-Only this room prints. Commands import the library inside their bodies, so that `--help` answers without torch.
+Only this package prints. Commands import the library inside their bodies, so that `--help` does not load torch.
 """
 
 import io
@@ -11,32 +11,32 @@ from transduce.cli.application import app
 from transduce.errors import TransduceError
 
 _CURABLE = 2
-_READER_HAS_GONE = 141  # what a shell says of a program that SIGPIPE ended: 128 + 13
+_READER_HAS_GONE = 141  # 128 + 13, the exit code of a program that SIGPIPE ended
 
 
 def main() -> None:
-    """Run a command; what a user can cure is one line on stderr and exit code 2, never a traceback."""
+    """Run a command; an error that the user can fix prints one line on stderr, without traceback, and exits with 2."""
     _speak_utf_8()
     stdout = sys.stdout
     try:
         try:
             app()
         finally:
-            stdout.flush()  # here and not at Python's exit, where a closed pipe could only be complained of
+            stdout.flush()  # flush here: an error in Python's own flush at exit cannot be caught
     except TransduceError as error:
         sys.stderr.write(f"transduce: {error}\n")
         sys.exit(_CURABLE)
     except (BrokenPipeError, SystemExit) as end:
-        # typer makes an exit with code 1, which is for our bugs, of a closed pipe that it meets itself.
+        # When typer itself meets a closed pipe, it exits with code 1, which we reserve for bugs.
         if not isinstance(end, BrokenPipeError) and not isinstance(end.__context__, BrokenPipeError):
             raise
-        # The reader has gone (`| head`). Python flushes once more at its exit: let that go nowhere.
+        # The reader has closed the pipe (`| head`). Python flushes stdout again at exit; discard that output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         sys.exit(_READER_HAS_GONE)
 
 
 def _speak_utf_8() -> None:
-    """Read and write UTF-8 and plain line ends whatever the system's own are: a translation must not depend on them."""
+    """Read and write UTF-8 with plain line ends on every system: a translation must not depend on the locale."""
     faults = {sys.stdin: "strict", sys.stdout: "surrogateescape", sys.stderr: "backslashreplace"}
     for stream, errors in faults.items():
         if isinstance(stream, io.TextIOWrapper):

@@ -1,4 +1,4 @@
-"""All commands in one list, in the order of a user's day."""
+"""The typer application: all commands, in the order in which a user needs them."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     name="transduce",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # rich gives the help texts a quarter of 80 columns
+    rich_markup_mode=None,  # rich would give the help texts only a quarter of 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -41,7 +41,7 @@ def transduce(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Learn from parallel text, translate, score, and look inside: the whole of "Attention Is All You Need"."""
+    """Train, translate with, score and inspect the Transformer of "Attention Is All You Need"."""
 
 
 app.command()(demo)

@@ -1,4 +1,4 @@
-"""`transduce average`: section 6.1's averaging, by hand."""
+"""`transduce average`: averages the newest checkpoints of a run (section 6.1)."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`transduce compare`: runs side by side."""
+"""`transduce compare`: shows runs side by side."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

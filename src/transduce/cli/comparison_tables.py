@@ -1,4 +1,4 @@
-"""Runs side by side for people: each run has a letter, so that many fit in 80 columns."""
+"""Draws the tables of `transduce compare`. Each run has a letter, so that many runs fit in 80 columns."""
 
 from collections.abc import Sequence
 from string import ascii_uppercase
@@ -23,7 +23,7 @@ _CURVE_WIDTH = 30
 
 
 def draw_comparison(console: Console, found: Comparison) -> None:
-    """Show everything that was found."""
+    """Print the runs with their letters, then settings, scores, seeds, differences and curves."""
     letters = {name: letter_of(place) for place, name in enumerate(found.runs)}
     for name, letter in letters.items():
         console.print(Text(f"{letter}  {name}"), soft_wrap=True)
@@ -35,14 +35,14 @@ def draw_comparison(console: Console, found: Comparison) -> None:
 
 
 def letter_of(place: int) -> str:
-    """Return A to Z for the first runs, A2 to Z2 for the next."""
+    """Return the letter of a run: A to Z for the first 26 runs, A2 to Z2 for the next."""
     number, letter = divmod(place, len(ascii_uppercase))
     return ascii_uppercase[letter] + (str(number + 1) if number else "")
 
 
 def _draw_settings(console: Console, rows: Sequence[SettingThatDiffers], letters: Sequence[str]) -> None:
     if not rows:
-        console.print("\nTheir settings are the same.")
+        console.print("\nAll settings are the same.")
         return
     table = _table(("setting", *letters))
     for row in rows:
@@ -53,7 +53,7 @@ def _draw_settings(console: Console, rows: Sequence[SettingThatDiffers], letters
 
 def _draw_scores(console: Console, rows: Sequence[ScoreRow], letters: Sequence[str]) -> None:
     if not rows:
-        console.print("\nNone has been scored yet: transduce evaluate RUN TEST")
+        console.print("\nNo run has scores yet. Score each one with: transduce evaluate RUN TEST")
         return
     console.print("\nScores", style="bold")
     for test in dict.fromkeys(row.test for row in rows):

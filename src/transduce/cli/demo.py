@@ -1,4 +1,4 @@
-"""`transduce demo`: train, score and inspect a Transformer in four minutes, without any data of your own."""
+"""`transduce demo`: trains, scores and inspects a Transformer in four minutes, on a bundled corpus."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ def demo(
         Path, typer.Option(help="The folder of the demonstration; run the command again to continue.")
     ] = Path("runs/demo"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Take half a minute, to show the stages; the scores are poor.")
+        bool, typer.Option("--quick", help="Run all stages in half a minute; the scores are poor.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training; the corpus is always the same.")] = 1,
     threads: Threads = None,
@@ -28,10 +28,10 @@ def demo(
         typer.Option("--write-corpus", metavar="DIR", help="Only write the bundled corpus to DIR."),
     ] = None,
     pairs: Annotated[
-        int, typer.Option(min=1, max=60_000, help="With --write-corpus: how many training pairs.")
+        int, typer.Option(min=1, max=60_000, help="With --write-corpus: number of training pairs.")
     ] = 60_000,
 ) -> None:
-    """Train a Transformer on a bundled corpus, score it, translate with it, and look at its attention."""
+    """Train a Transformer on a bundled corpus, score it, translate with it, and show its attention."""
     from transduce.cli.terminal import terminal_progress
 
     if corpus_folder is not None:
@@ -56,10 +56,10 @@ def demo(
                 stop_requested=lambda: bool(stop),
             )
         except KeyboardInterrupt:
-            progress.note("stopped; what was saved is kept. Continue with the same command.")
+            progress.note("stopped; the work saved so far is kept. Run the same command to continue.")
             raise typer.Exit(130) from None
         if shown.was_stopped:
-            progress.note("stopped and saved. Continue with the same command.")
+            progress.note("stopped and saved. Run the same command to continue.")
             raise typer.Exit(128 + (stop.signal or 2))
     _show(shown)
     if json_file is not None:
@@ -85,9 +85,9 @@ def _show(shown: "Demonstration") -> None:
         mark = "" if ours == reference else f"\n  [dim](the grammar says: {reference})[/dim]"
         console.print(f"  {english}\n  → {ours}{mark}", highlight=False)
     times = ", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in shown.seconds.items())
-    console.print(f"\n{times}; {sum(shown.seconds.values()):.0f} s in all", highlight=False)
+    console.print(f"\n{times}; {sum(shown.seconds.values()):.0f} s in total", highlight=False)
     folder = shown.folder
-    console.print("\nWhere things are", style="bold")
+    console.print("\nFiles", style="bold")
     for what, path in (("model", "model"), ("report", "report.html"), ("attention", "attention.html")):
         console.print(f"  {what:10} {folder / path}", highlight=False)
     console.print("\nNext", style="bold")

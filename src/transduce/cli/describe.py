@@ -1,4 +1,4 @@
-"""`transduce describe`: what a preset, a model or an experiment is made of and what it costs."""
+"""`transduce describe`: shows the parameters, arithmetic and memory of a preset, a model or an experiment."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +19,11 @@ def describe(
             metavar="PRESET|MODEL|FILE", help="A preset such as base, a model directory, or an experiment file."
         ),
     ],
-    vocabulary: Annotated[int | None, typer.Option(help="Size of the vocabulary, in place of the preset's.")] = None,
-    length: Annotated[int, typer.Option(help="Length of the sentences that arithmetic is counted for.")] = 25,
+    vocabulary: Annotated[int | None, typer.Option(help="Vocabulary size instead of the configured one.")] = None,
+    length: Annotated[int, typer.Option(help="Sentence length in tokens for which to count the arithmetic.")] = 25,
     json_output: Json = False,
 ) -> None:
-    """Show parameters by part, arithmetic per token and for the whole schedule, memory, and the precision here."""
+    """Show the parameters, arithmetic, memory and default precision of a preset, a model or an experiment."""
     import json
 
     facts = _gather(what, vocabulary=vocabulary, length=length)
@@ -77,7 +77,7 @@ def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]
 
 
 def _described(what: str) -> "tuple[NetworkConfig, TrainingConfig | None]":
-    """Return the sizes of what a user names, and its schedule unless it is a trained model."""
+    """Return the architecture of a preset, model or experiment file, and its training settings unless it is a model."""
     from transduce.experiment import resolve_experiment
     from transduce.model_directory import bundled_models, find_model, read_description
 
@@ -87,7 +87,7 @@ def _described(what: str) -> "tuple[NetworkConfig, TrainingConfig | None]":
     return experiment.model, experiment.training
 
 
-# Table 2's last column and how the paper came to it: hours x GPUs x the sustained rate it assumes for a P100.
+# The training cost in Table 2 and how the paper estimates it: hours x GPUs x the sustained rate assumed for a P100.
 TABLE_2: dict[str, dict[str, Any]] = {
     "base": {"operations": 3.3e18, "estimate": "12 hours x 8 GPUs x 9.5 TFLOP/s", "parameters_millions": 65},
     "big": {"operations": 2.3e19, "estimate": "3.5 days x 8 GPUs x 9.5 TFLOP/s", "parameters_millions": 213},
@@ -108,20 +108,20 @@ def _draw(facts: dict[str, Any]) -> None:
     table.add_row("all", f"{parameters['total']:,}", style="bold")
     console.print(table)
     console.print(
-        f"\nArithmetic for one source and one target token (sentences of {operations['length']}): "
-        f"{operations['forward'] / 1e6:,.1f} MFLOP to predict, {operations['training'] / 1e6:,.1f} MFLOP to learn from."
+        f"\nArithmetic for one source and one target token (sentences of {operations['length']} tokens): "
+        f"{operations['forward'] / 1e6:,.1f} MFLOP to predict, {operations['training'] / 1e6:,.1f} MFLOP to train."
     )
     if "schedule" in facts:
         schedule = facts["schedule"]
         console.print(
-            f"Its schedule of {schedule['steps']:,} steps of {schedule['batch_tokens']:,} tokens: "
+            f"Training for {schedule['steps']:,} steps of {schedule['batch_tokens']:,} tokens: "
             f"{schedule['operations']:.2e} FLOP."
         )
     if "paper" in facts:
         paper = facts["paper"]
         console.print(
-            f"The paper's Table 2 says {paper['operations']:.1e}, estimated as {paper['estimate']}: what the machines "
-            "could have done in that time, not what the model needs."
+            f"The paper's Table 2 says {paper['operations']:.1e}, estimated as {paper['estimate']}. This "
+            "counts what the GPUs can compute in that time, not what the model needs."
         )
     mib = {name: size / 2**20 for name, size in memory.items() if name != "training_tokens_at_once"}
     console.print(

@@ -192,7 +192,7 @@ def _test_set(request: _EvaluationRequest, selection: "Selection") -> "Reference
             "test.en,test.de"
         )
     if request.references:
-        raise ConfigError("--reference adds references to a test set that you name, and none was named.")
+        raise ConfigError("--reference needs a test set. Name the test set after the model.")
     return test
 
 

@@ -1,4 +1,4 @@
-"""A model opened for `evaluate` and `likelihood`: its translator, and what an evaluation records of it."""
+"""Opens a model for `evaluate` and `likelihood`: its translator, and the facts that an evaluation records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from transduce.translator.translator import WantedPrecision
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A loaded model and what its evaluation needs."""
+    """A loaded model, its translator, and the system to evaluate."""
 
     folder: Path
     languages: Languages
@@ -29,7 +29,7 @@ class EvaluatedModel:
 def open_model(
     name: str, *, search: DecodingOptions, precision: WantedPrecision = "float32", threads: int | None = None
 ) -> EvaluatedModel:
-    """Load a model; `search` replaces the model's own settings of the search."""
+    """Load a model; `search` overrides the model's own search settings."""
     translator = load_translator(name, precision=precision, threads=threads)
     directory = translator.models[0]
     config = translator.configure(**search)
@@ -62,7 +62,7 @@ def open_model(
 
 
 def averaging_of(description: Description) -> str | None:
-    """Return the checkpoints that the weights are the mean of as text, or None if the model does not record them."""
+    """Return the steps of the averaged checkpoints as text, or None if the model does not record them."""
     steps = description.training.get("averaged")
     if not isinstance(steps, list) or not steps:
         return None

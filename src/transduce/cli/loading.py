@@ -1,4 +1,4 @@
-"""Loads the translator of a command, and sets torch's threads and the allocator for it: the process is its own."""
+"""Loads the translator of a command. A command owns its process, so it may set threads and allocator."""
 
 from transduce.compute import give_back_freed_memory, settle
 from transduce.translator import Translator
@@ -6,7 +6,7 @@ from transduce.translator.translator import WantedPrecision
 
 
 def load_translator(name: str, *, precision: WantedPrecision, threads: int | None) -> Translator:
-    """Load a model directory, a run or a bundled model into a process that computes with `threads`, or all cores."""
+    """Load a model directory, a run or a bundled model; the process uses `threads` threads, or all cores if None."""
     settle(threads=threads, precision="float32", device="cpu")
     translator = Translator.load(name, precision=precision, threads=threads)
     give_back_freed_memory()

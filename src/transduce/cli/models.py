@@ -1,4 +1,4 @@
-"""`transduce models`: the models at hand, those that came with the package and those in folders of the user's own."""
+"""`transduce models`: lists the bundled models and the models in the user's folders."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from transduce.cli.options import Json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Where `transduce train` and most people put models.
+# The folders to search unless the user names others.
 USUAL_FOLDERS = (Path("models"), Path("runs"))
 
 
@@ -32,7 +32,7 @@ def models(
     elif found:
         _draw(found)
     else:
-        typer.echo("No models here. `transduce train --train corpus.tsv --output runs/NAME` makes one.")
+        typer.echo("No models were found. Train one: transduce train --train corpus.tsv --output runs/NAME")
 
 
 def _bundled() -> "Iterator[dict[str, Any]]":
@@ -43,7 +43,7 @@ def _bundled() -> "Iterator[dict[str, Any]]":
 
 
 def _in_folders(folders: "list[Path]") -> "Iterator[dict[str, Any]]":
-    """Look at each folder itself and at what lies directly in it: model directories, and runs that hold one."""
+    """Yield the models in each folder and in its direct subfolders: model directories, and runs that contain one."""
     from transduce.model_directory import CONFIG, find_model
 
     for folder in folders:
@@ -54,7 +54,7 @@ def _in_folders(folders: "list[Path]") -> "Iterator[dict[str, Any]]":
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    """Return what config.json says of a model, or what is wrong with it: one bad model must not hide the others."""
+    """Return the facts in a model's config.json, or its error: one bad model must not hide the others."""
     from transduce.architectures import parameter_count
     from transduce.errors import ModelError
     from transduce.model_directory import read_description
@@ -100,4 +100,4 @@ def _draw(found: "list[dict[str, Any]]") -> None:
     for model in found:
         if "fault" in model:
             typer.echo(f"{model['name']} cannot be used: {model['fault']}")
-    typer.echo("BLEU as validated while training; the model's README.md and `transduce evaluate` say more.")
+    typer.echo("BLEU is the last validation score; see the README.md of a model, or run `transduce evaluate`.")

@@ -40,7 +40,7 @@ UsesShortlist = Annotated[
     bool | None,
     typer.Option(
         "--shortlist/--no-shortlist",
-        help="Search only among the tokens that the source words usually become; the model's setting unless given.",
+        help="Search only among the usual translations of the source words; the model's setting unless given.",
     ),
 ]
 UsesConsensus = Annotated[
@@ -66,5 +66,5 @@ Terms = Annotated[
 
 
 def given_options(options: Mapping[str, object]) -> "DecodingOptions":
-    """Return the options of the search that are not None; the model's settings hold for the others."""
+    """Return the search options that are not None; for the others the model's settings apply."""
     return cast("DecodingOptions", {name: value for name, value in options.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Scores for people: tables that fit in 80 columns, shared by `evaluate` and `compare`."""
+"""Draws scores as tables that fit in 80 columns, for `evaluate` and `compare`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,16 +32,16 @@ def _further_lines(record: EvaluationRecord) -> Iterator[tuple[str, str, str]]:
         beam = f"beam {record.beam}" + (" by consensus" if record.consensus else "")
         how = f"{beam}, length penalty {record.length_penalty}, {precision}, {threads}"
         yield "sentences/s", f"{record.speed.sentences_per_second:,.1f}", how
-        yield "tokens/s", f"{record.speed.tokens_per_second:,.0f}", "target pieces, end marks included"
+        yield "tokens/s", f"{record.speed.tokens_per_second:,.0f}", "target pieces, end tokens included"
 
 
 def overlap_lines(record: EvaluationRecord) -> Iterator[str]:
-    """Say how many test sentences the model was trained on, and what it scores on the others."""
+    """Yield lines that say how many test sentences the model was trained on, and its scores on the others."""
     overlap = record.overlap
     if record.model_sha256 is None:
         return
     if overlap is None:
-        yield "Whether the model was trained on any of these sentences is not known."
+        yield "It is not known whether the model was trained on any of these sentences."
     elif overlap.sentences == 0:
         yield "None of these sentences were in the training text."
     elif overlap.scores_without:
@@ -52,7 +52,7 @@ def overlap_lines(record: EvaluationRecord) -> Iterator[str]:
 
 
 def draw_differences(console: Console, differences: Sequence[Difference], *, baseline: str) -> None:
-    """Show what a paired bootstrap found."""
+    """Show the differences that a paired bootstrap measured, with their p-values."""
     console.print(Text(f"\nAgainst {baseline}, by paired bootstrap:"))
     table = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("", "other", "this", "difference", "p"):
@@ -71,7 +71,7 @@ def draw_differences(console: Console, differences: Sequence[Difference], *, bas
 
 
 def verdict(difference: Difference) -> str:
-    """Say in two words what a p-value means; of TER less is better."""
+    """Return `better`, `worse` or `maybe chance`; a lower TER is better."""
     if not difference.is_significant:
         return "maybe chance"
     gain = difference.system - difference.baseline

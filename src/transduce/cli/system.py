@@ -1,4 +1,4 @@
-"""`transduce system`: what a bug report should say about the machine."""
+"""`transduce system`: shows the versions and the hardware that a bug report should include."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ LIBRARIES = (
     "zstandard",
 )
 OPTIONAL = ("ctranslate2", "numba")
-# What the speed of training (bf16) and of translation (int8) hangs on, as Linux names it.
+# Processor features that decide the speed of training (bf16) and translation (int8), with their names on Linux.
 FEATURES = {
     "avx2": ("avx2",),
     "avx512": ("avx512f",),
@@ -91,7 +91,7 @@ def _version_of(library: str) -> str | None:
 
 
 def _memory() -> tuple[int | None, int | None]:
-    """Return the machine's memory and what of it is free for us, where the system tells."""
+    """Return the total and the available memory in bytes, each None if the system does not report it."""
     import os
     import sys
 
@@ -111,7 +111,7 @@ def _memory() -> tuple[int | None, int | None]:
 
 
 def as_lines(facts: dict[str, Any]) -> str:
-    """Return the facts as one line each, names and values in two columns."""
+    """Return one line for each fact, with names and values in two columns."""
     processor, chosen, memory = facts["processor"], facts["chosen"], facts["memory_bytes"]
     features = processor["features"]
     rows = {
@@ -120,7 +120,7 @@ def as_lines(facts: dict[str, Any]) -> str:
         **{name: version or "not installed" for name, version in facts["libraries"].items()},
         "platform": facts["platform"],
         "processor": processor["name"],
-        "features": "unknown" if features is None else " ".join(features) or "none that matter here",
+        "features": "unknown" if features is None else " ".join(features) or "none of those that matter for speed",
         "torch uses": processor["torch_uses"],
         "cores": f"{processor['cores_available']} available",
         "device": chosen["device"],

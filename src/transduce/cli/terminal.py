@@ -1,9 +1,9 @@
-"""How `transduce.progress` looks: bars at a terminal, plain lines in a pipe or a log file.
+"""Shows `transduce.progress` on stderr: bars at a terminal, plain lines in a pipe or a log file.
 
-At a terminal each open stage is one bar on stderr with the time left and a short text; it vanishes when the stage
-ends, and one line that says what was done and how long it took stays in its place. Where no one watches, the same
-stages become lines: one at the start, one about every ten seconds, one at the end. A stage opened inside another
-is a detail: it leaves a line only if it was long enough to be worth one.
+At a terminal each open stage is one bar with the time left and a short text. When the stage ends, one line that says
+what was done and how long it took replaces the bar. In a pipe or a log file a stage writes plain lines: one at the
+start, one about every ten seconds, one at the end. A stage inside another stage leaves no line at a terminal; in a
+pipe or a log file it writes lines only if it takes at least ten seconds.
 """
 
 import os
@@ -22,18 +22,18 @@ from rich.text import Text
 from transduce.progress import Progress, Stage
 
 SECONDS_BETWEEN_LINES = 10.0
-# A stage that counts single lines is advanced a million times; the drawing hears of it a few times a second.
+# A stage that counts lines may advance a million times; rich gets at most ten updates a second.
 _SECONDS_BETWEEN_UPDATES = 0.1
 
 
 def terminal_progress(*, stream: TextIO | None = None) -> AbstractContextManager[Progress]:
-    """Return the progress to hand to the library: bars if `stream` (stderr) is a terminal, lines if it is not."""
+    """Return the progress to pass to the library: bars if `stream` is a terminal, else lines; stderr unless given."""
     stream = stream or sys.stderr
     return _bars(stream) if is_watched(stream) else _lines(stream)
 
 
 def is_watched(stream: TextIO) -> bool:
-    """Tell whether a person sees `stream` in a terminal that can redraw a line."""
+    """Return whether `stream` is a terminal that can redraw a line."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -43,7 +43,7 @@ def _bars(stream: TextIO) -> Iterator[Progress]:
     try:
         yield bars
     finally:
-        bars.clear()  # whatever happens, Ctrl-C included, the cursor comes back and no bar remains
+        bars.clear()  # also after an error or Ctrl-C: shows the cursor again and removes the bars
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def _lines(stream: TextIO) -> Iterator[Progress]:
 
 
 def spoken_duration(seconds: float) -> str:
-    """Return a duration as a person would say it: 0.4 s, 12 s, 3 min 25 s, 2 h 14 min, 3 d 4 h."""
+    """Return a duration in readable units: 0.4 s, 12 s, 3 min 25 s, 2 h 14 min, 3 d 4 h."""
     if seconds < 9.95:
         return f"{round(seconds, 1):g} s"
     whole = round(seconds)
@@ -68,7 +68,7 @@ def spoken_duration(seconds: float) -> str:
 
 
 class _Work:
-    """One open stage: what is done of it, and through rich's estimate how long the rest takes."""
+    """An open stage: counts the work that is done; rich estimates the time left."""
 
     def __init__(self, tasks: rich_progress.Progress, name: str, *, total: int | None, unit: str) -> None:
         self.name, self.unit, self.total = name, unit, total
@@ -76,7 +76,7 @@ class _Work:
         self.done = 0
         self._started = time.monotonic()
         self._unreported = 0
-        self._last_report = -1.0  # the first advance is reported at once: a resumed run starts far along
+        self._last_report = -1.0  # show the first advance at once, because a resumed run starts far along
         self._tasks = tasks
         self.id = tasks.add_task(name, total=total, text="", unit=unit)
 
@@ -99,12 +99,12 @@ class _Work:
 
     @property
     def amount(self) -> str:
-        """What is done so far: `12,000 of 29,000 sentences`."""
+        """The amount that is done, such as `12,000 of 29,000 sentences`."""
         of_total = f" of {self.total:,}" if self.total is not None and self.done != self.total else ""
         return f"{self.done:,}{of_total} {self.unit}".rstrip()
 
     def line_so_far(self) -> str:
-        """Say in one line how far the stage is and how long the rest takes."""
+        """Return one line with the amount done and the time left."""
         task = next(task for task in self._tasks.tasks if task.id == self.id)
         left = task.time_remaining if self.total else None
         share = f" ({self.done / self.total:.0%})" if self.total else ""
@@ -112,19 +112,19 @@ class _Work:
         return f"{self.name}: " + ", ".join(part for part in parts if part)
 
     def line_at_end(self) -> str:
-        """Say in one line what was done and how long it took."""
+        """Return one line with the amount done and the time it took."""
         amount = f"{self.amount} in " if self.done else ""
         text = f" ({self.text})" if self.text else ""
         return f"{self.name}: {amount}{spoken_duration(self.seconds)}{text}"
 
     def line_when_stopped(self) -> str:
-        """Say in one line how far a stage came that an error or Ctrl-C ended."""
+        """Return one line with the amount done before an error or Ctrl-C ended the stage."""
         amount = f" at {self.amount}" if self.done else ""
         return f"{self.name}: stopped{amount} after {spoken_duration(self.seconds)}"
 
 
 class _Bars:
-    """Bars at a terminal."""
+    """Shows progress as bars at a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -156,13 +156,13 @@ class _Bars:
         self._print(f"warning: {message}", style="yellow")
 
     def clear(self) -> None:
-        """Take the bars off the screen."""
+        """Remove the bars from the screen."""
         if self._drawing:
             self._drawing.stop()
             self._drawing = None
 
     def _start_drawing(self) -> rich_progress.Progress:
-        # Rich would send stdout through the console too, which is stderr: piped output must never go there.
+        # By default rich redirects stdout to its console, here stderr. Output for a pipe must stay on stdout.
         self._drawing = _Drawing(
             rich_progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
             rich_progress.BarColumn(bar_width=20, table_column=Column(min_width=8, no_wrap=True)),
@@ -186,13 +186,13 @@ class _Bars:
 
 
 class _Drawing(rich_progress.Progress):
-    """Rich's bars, drawn by rich's refresh thread alone and three columns short of the terminal's width.
+    """Rich's progress bars, drawn only by rich's refresh thread and three columns narrower than the terminal.
 
-    Ctrl-C strikes the main thread between any two instructions. Were it drawing, half a bar would be left behind.
+    Ctrl-C can interrupt the main thread at any instruction. If that thread drew the bars, half a bar could remain.
     """
 
     def refresh(self) -> None:
-        """Leave it to the thread, which looks five times a second."""
+        """Do nothing: the refresh thread draws five times a second."""
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """Yield the bars."""
@@ -200,10 +200,10 @@ class _Drawing(rich_progress.Progress):
 
 
 class _ShortOfTheEdge:
-    """Leaves three columns free on the right.
+    """Renders its content three columns narrower than the terminal.
 
-    The terminal echoes Ctrl-C as ^C behind the last bar. On a full line that would begin a new one, and the bars
-    would be cleared from the wrong place.
+    The terminal echoes Ctrl-C as ^C after the last bar. On a full line the echo would wrap onto a new line, and rich
+    would then clear the wrong lines.
     """
 
     def __init__(self, content: RenderableType) -> None:
@@ -216,16 +216,16 @@ class _ShortOfTheEdge:
 
 
 class _AmountColumn(rich_progress.ProgressColumn):
-    """The share that is done, or the count where the total is not known."""
+    """Shows the share that is done, or the count if the total is unknown."""
 
     def render(self, task: rich_progress.Task) -> Text:
         if task.total is None:
             return Text(f"{int(task.completed):,} {task.fields['unit']}".rstrip())
-        return Text(f"{int(task.percentage)}%")  # rounded down: 100% is said of what is finished
+        return Text(f"{int(task.percentage)}%")  # rounded down, so that 100% means finished
 
 
 class _TimeLeftColumn(rich_progress.ProgressColumn):
-    """The time left, or the time spent where the total is not known."""
+    """Shows the time left, or the time spent if the total is unknown."""
 
     max_refresh = 0.5
 
@@ -238,11 +238,11 @@ class _TimeLeftColumn(rich_progress.ProgressColumn):
 
 
 class _Lines:
-    """Plain lines for a pipe or a log file."""
+    """Shows progress as plain lines, for a pipe or a log file."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._tasks = rich_progress.Progress(disable=True, auto_refresh=False)  # keeps count, draws nothing
+        self._tasks = rich_progress.Progress(disable=True, auto_refresh=False)  # counts and estimates, draws nothing
         self._open_stages = 0
 
     @contextmanager

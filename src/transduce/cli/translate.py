@@ -64,10 +64,12 @@ def translate(
         int | None, typer.Option(min=1, help="Number of translations per line, separated by tabs.")
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of beam search.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="With --sample: divides the log-probabilities.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="With --sample: divide the log-probabilities by this value.")
+    ] = None,
     top_k: Annotated[int | None, typer.Option(help="With --sample: draw among the k most probable tokens.")] = None,
     top_p: Annotated[
-        float | None, typer.Option(help="With --sample: draw among the most probable tokens that make up p.")
+        float | None, typer.Option(help="With --sample: draw among the most probable tokens up to a sum of p.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="With --sample: seed of the random numbers.")] = None,
     precision: Precision = "auto",
@@ -152,13 +154,13 @@ def _translate_stream(
         raise typer.Exit(130) from None
     finally:
         if reader.damaged_lines:
-            warnings.append(f"{reader.damaged_lines:,} lines held bytes that are no UTF-8; they became U+FFFD")
+            warnings.append(f"{reader.damaged_lines:,} lines had bytes that are not UTF-8; they became U+FFFD")
         for warning in warnings:
             typer.echo(f"transduce: {warning}", err=True)
 
 
 def _progress_beside(stream: TextIO) -> "AbstractContextManager[Progress]":
-    """Return a bar where someone sees it and it would not run into the output, else silence."""
+    """Return a progress bar if stderr is a terminal and the output is not, else a silent progress."""
     from contextlib import nullcontext
 
     from transduce.progress import Silent
@@ -172,7 +174,7 @@ def _progress_beside(stream: TextIO) -> "AbstractContextManager[Progress]":
 
 def _converse(translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", is_json: bool) -> None:
     languages = translator.languages
-    typer.echo("Type a sentence and Enter; Ctrl-D ends.", err=True)
+    typer.echo("Type a sentence and press Enter; Ctrl-D ends the program.", err=True)
     try:
         while True:
             typer.echo(f"{languages.source or 'source'} > ", nl=False, err=True)
@@ -203,7 +205,7 @@ def _line(translation: "Translation", *, is_json: bool) -> str:
 
 
 def _inputs(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
-    """Return the streams to read; a file that cannot be read is told before a model is loaded."""
+    """Return the streams to read; raise an error for a missing file before a model is loaded."""
     import io
 
     from transduce.errors import DataError
@@ -239,7 +241,7 @@ def _refuse_lines_only(*, json_output: bool, alternatives: int | None) -> None:
     from transduce.errors import DataError
 
     if json_output or alternatives is not None:
-        raise DataError("--json and --alternatives are for lines of text; a document takes one translation for a gap.")
+        raise DataError("--json and --alternatives are for lines of text; a document has one translation per segment.")
 
 
 def _refuse_documents_only(request: DocumentRequest) -> None:
@@ -248,7 +250,7 @@ def _refuse_documents_only(request: DocumentRequest) -> None:
     if request.overwrite or request.resume or any(request.languages):
         raise DataError(
             "--overwrite, --resume, --from and --to are for documents. Give a file whose name ends in .po, .tmx, .xlf, "
-            ".tsv, .jsonl or .html, or name its kind with --format."
+            ".tsv, .jsonl or .html, or name its format with --format."
         )
 
 

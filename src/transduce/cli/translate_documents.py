@@ -1,4 +1,4 @@
-"""`transduce translate` for documents: PO, TMX, XLIFF, TSV, JSONL and HTML filled in instead of lines translated."""
+"""`transduce translate` for documents: fills in translations in PO, TMX, XLIFF, TSV, JSONL and HTML."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,10 +19,10 @@ _LISTED = 20
 
 @dataclass(frozen=True)
 class DocumentRequest:
-    """What was asked for on the command line."""
+    """The documents to fill in, and the options given on the command line."""
 
     documents: tuple[tuple[Path, str], ...]
-    """Each with its format."""
+    """The path and the format of each document."""
     output: Path | None
     force: bool
     overwrite: bool
@@ -31,7 +31,7 @@ class DocumentRequest:
 
 
 def requested_documents(files: Sequence[str], *, format_name: str | None) -> tuple[tuple[Path, str], ...]:
-    """Return the documents among the inputs, with their formats; none if the inputs are lines of text."""
+    """Return the documents among the inputs, with their formats, or () if the inputs are lines of text."""
     if format_name == "text" or (format_name is None and not files):
         return ()
     from transduce.documents.filling import FORMATS, format_of
@@ -43,36 +43,38 @@ def requested_documents(files: Sequence[str], *, format_name: str | None) -> tup
     if not any(kinds):
         return ()
     if None in kinds:
-        raise DataError("Lines of text and documents cannot be mixed in one command. Give --format, or two commands.")
+        raise DataError(
+            "Lines of text and documents cannot be mixed in one command. Run two commands, or give --format."
+        )
     if "-" in files:
-        raise DataError("A document cannot come from stdin, since it is read twice. Give its file.")
+        raise DataError("A document cannot come from stdin, because it is read twice. Name its file.")
     return tuple((Path(name), kind) for name, kind in zip(files, kinds, strict=True) if kind is not None)
 
 
 def require_place(request: DocumentRequest) -> None:
-    """Refuse an output that cannot be meant, before a model is loaded."""
+    """Raise an error if the output path cannot be used, before a model is loaded."""
     from transduce.documents.journal import journal_beside
     from transduce.errors import DataError
 
     if len(request.documents) > 1 and (request.output is None or request.output.is_file()):
-        raise DataError("Several documents need a folder to go to. Give it with --output.")
+        raise DataError("Several documents need an output folder. Name it with --output.")
     if request.resume and request.output is None:
-        raise DataError("--resume goes on with an output that was interrupted. Name it with --output.")
+        raise DataError("--resume continues an interrupted output. Name that output with --output.")
     for path, _ in request.documents:
         output = _output_of(path, request)
         if output is not None and output.exists() and not request.force:
             raise DataError(f"{output} exists already. Add --force to overwrite it, or choose another name.")
         if output is not None and journal_beside(output).exists() and not (request.resume or request.force):
             raise DataError(
-                f"{journal_beside(output)} is left from interrupted work. Add --resume to go on with it, or --force to "
-                "begin anew."
+                f"{journal_beside(output)} is left from an interrupted translation. Add --resume to continue it, or "
+                "--force to start over."
             )
 
 
 def fill_documents(
     translator: "Translator", config: "DecodingConfig", request: DocumentRequest, *, glossary: "Glossary"
 ) -> None:
-    """Fill in every document, and report what was left."""
+    """Fill in every document, and report the segments that were left untranslated."""
     from transduce.cli.terminal import is_watched, terminal_progress
     from transduce.data.formats import Selection
     from transduce.documents.filling import fill_document, journal_header, read_document
