@@ -112,7 +112,7 @@ def test_a_package_holds_what_argos_looks_for(tmp_path: Path) -> None:
     [
         ("a.zip", {}, "must end in .argosmodel"),
         ("there.argosmodel", {}, "exists already"),
-        ("a.argosmodel", {"target": None}, "does not say which languages"),
+        ("a.argosmodel", {"target": None}, "does not name its languages"),
     ],
 )
 def test_refusals(tmp_path: Path, name: str, languages: dict[str, None], message: str) -> None:

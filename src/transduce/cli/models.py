@@ -100,4 +100,4 @@ def _draw(found: "list[dict[str, Any]]") -> None:
     for model in found:
         if "fault" in model:
             typer.echo(f"{model['name']} cannot be used: {model['fault']}")
-    typer.echo("BLEU is the last validation score; see the README.md of a model, or run `transduce evaluate`.")
+    typer.echo("BLEU is the score on the validation text; see the README.md of a model, or run `transduce evaluate`.")

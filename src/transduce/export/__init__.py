@@ -1,1 +1,1 @@
-"""Models in other people's formats."""
+"""Exports models to the formats of other programs, or to our own with smaller weights."""

@@ -1,8 +1,8 @@
-"""A package for Argos Translate, and so for LibreTranslate: a zip archive of a CTranslate2 model and its tokenizer.
+"""Writes a package for Argos Translate and LibreTranslate: a zip archive of a CTranslate2 model and its tokenizer.
 
     translate-en_de/metadata.json  README.md  sentencepiece.model  model/
 
-It holds no sentence splitter: Argos Translate then takes its own, which it downloads at the first translation.
+The package contains no sentence splitter. Argos Translate uses its own, which it downloads at the first translation.
 """
 
 import io
@@ -19,24 +19,24 @@ from transduce.text.language_names import language_name
 
 ENDING = ".argosmodel"
 _TOKENIZER = "sentencepiece.model"
-_ARGOS_VERSION = "1.9"  # the first that knows packages without a sentence splitter of their own
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # so that equal models make equal packages
+_ARGOS_VERSION = "1.9"  # the first version that accepts packages without a sentence splitter
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal models make equal packages
 
 
 def export_argos(model: ModelDirectory, path: Path, *, weights: Weights = "int8") -> float:
-    """Write a package at `path`, which must not exist.
+    """Write a package to `path`, which must not exist.
 
-    Returns the largest difference between CTranslate2's and our log-probability of a token.
+    Return the largest difference between CTranslate2's and our log-probability of a token.
     """
     languages = model.description.languages
     if path.suffix != ENDING:
-        raise ModelError(f"{path} must end in {ENDING}, or Argos Translate does not take it.")
+        raise ModelError(f"{path} must end in {ENDING}: Argos Translate accepts no other ending.")
     if path.exists():
         raise ModelError(f"{path} exists already. Choose another name, or remove it first.")
     if languages.source is None or languages.target is None:
         raise ModelError(
-            f"{model.folder} does not say which languages it translates, and Argos Translate needs to know. Name them "
-            'in its config.json: "languages": {"source": "en", "target": "de"}.'
+            f"{model.folder} does not name its languages, and Argos Translate needs them. Add them to its "
+            'config.json: "languages": {"source": "en", "target": "de"}.'
         )
     source, target = (code.partition("-")[0] for code in (languages.source, languages.target))
     with tempfile.TemporaryDirectory() as folder:

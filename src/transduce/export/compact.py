@@ -1,7 +1,7 @@
-"""The same model directory with smaller weights: bf16, or int8 with a scale for every row.
+"""Writes a model directory with smaller weights: bf16, or int8 with a scale for every row.
 
-For models that travel: a quarter of the bytes, and everything that reads a model directory reads this one. Norms and
-biases stay as they are. What was lost is said in the card.
+An int8 model needs a quarter of the bytes, and everything that reads a model directory can read it. Norms and biases
+are stored unchanged. The model card names the number format.
 """
 
 from pathlib import Path
@@ -11,15 +11,15 @@ from transduce.model_directory import CARD, ModelDirectory, Storage, save_model,
 
 _MEANINGS: dict[Storage, str] = {
     "float32": "float32, as they were trained",
-    "bf16": "bf16: eight significant bits of each",
+    "bf16": "bf16, with eight significant bits for each number",
     "int8": "int8 with a float32 scale for every row",
 }
 
 
 def export_compact(model: ModelDirectory, folder: Path, *, weights: Storage, words: str = "") -> int:
-    """Write the model at `folder`, which must not exist, with its weights stored as asked; return their bytes.
+    """Write the model to `folder`, which must not exist, with weights in the given format; return their size in bytes.
 
-    `words` of its maker's own (whose the data is, what the model is for) go before what training wrote on the card.
+    `words` go to the top of the model card, such as the licence of the data and the purpose of the model.
     """
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")

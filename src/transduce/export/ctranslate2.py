@@ -1,11 +1,11 @@
-"""A directory that CTranslate2 loads: the same network in its names, held against ours after writing.
+"""Writes a directory that CTranslate2 loads, and verifies that it computes the same log-probabilities as our model.
 
-CTranslate2 writes the files itself, from a specification that is filled in here. Positions go in as a table of our
-own, in the paper's order, or of zeros where there are none, so every kind of positions can be expressed; so can
-unscaled scores, as a scale of 1 for the queries. A network that is not in `HANDLED` is refused.
+This module fills in a CTranslate2 specification, and CTranslate2 writes the files. Positions are written as a table, in
+the paper's order, or of zeros if the network has none; so every kind of positions can be expressed. Unscaled scores
+are written as a query scale of 1. A network that is not in `HANDLED` is refused.
 
-What was written is loaded again and asked for the log-probabilities of sentence pairs. They must be ours: its search
-divides by another length penalty, so translations would prove nothing.
+After writing, CTranslate2 loads the directory and scores sentence pairs, and the log-probabilities must equal ours.
+Translations cannot be compared, because the search of CTranslate2 uses another length penalty.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import NetworkConfig
 
 LONGEST = 1024
-"""Rows of the position tables, unless positions are learned; a sentence that is longer is refused there."""
-_PAIRS = 8  # sentence pairs that the written model is held against ours with
-_DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # the largest mean one in a log-probability that rounding explains
+"""Rows of the position tables, unless positions are learned; CTranslate2 refuses a longer sentence."""
+_PAIRS = 8  # number of sentence pairs to verify the written model with
+_DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # largest mean difference in log-probability that rounding can explain
 
 Weights = Literal["float32", "int8"]
 _ACTIVATIONS = {
@@ -62,7 +62,7 @@ HANDLED = Handled(
 
 
 def obstacle(config: NetworkConfig) -> str | None:
-    """Return what of a network CTranslate2 has no place for, or None."""
+    """Return the part of a network that CTranslate2 does not support, or None."""
     found = HANDLED.obstacle(config)
     if found is None and isinstance(config, ModelConfig) and config.query_width != config.value_width:
         return f"d_k = {config.query_width} and d_v = {config.value_width} (only equal ones)"
@@ -70,15 +70,15 @@ def obstacle(config: NetworkConfig) -> str | None:
 
 
 def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights = "float32") -> float:
-    """Write a CTranslate2 directory at `folder`, which must not exist, and verify it.
+    """Write a CTranslate2 directory to `folder`, which must not exist, and verify it.
 
-    Returns the largest difference between its and our log-probability of a token.
+    Return the largest difference between its and our log-probability of a token.
     """
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
     if (found := obstacle(config)) or not isinstance(config, ModelConfig):
-        raise ModelError(f"CTranslate2 has no place for this model's {found}. Export another model.")
+        raise ModelError(f"CTranslate2 does not support this model's {found}. Export another model.")
     content = sentencepiece_model(model, program="CTranslate2")
     library = _library()
     specification = _specification(library, config)
@@ -108,7 +108,7 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
         import ctranslate2.specs
     except ImportError:
         raise ModelError(
-            "CTranslate2 is not installed, and it writes and verifies this format itself. "
+            "CTranslate2 is not installed; the export needs it to write and verify the directory. "
             "Install it with: pip install 'transduce[ctranslate2]'"
         ) from None
     return ctranslate2
@@ -117,7 +117,7 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
 def _specification(library: Any, config: ModelConfig) -> Any:  # noqa: ANN401
     specs = library.specs
     common = {
-        "pre_norm": True,  # makes a final norm possible; `_fill` then says where the norms are
+        "pre_norm": True,  # allows a final norm; `_fill` then sets where the norms are
         "activation": getattr(specs.Activation, _ACTIVATIONS[config.activation]),
         "no_final_norm": not config.has_final_norm,
         "layernorm_embedding": config.embedding_norm,
@@ -183,13 +183,13 @@ def _positions(config: ModelConfig, learned: "np.ndarray[Any, Any] | None") -> "
 
 
 def _array(tensor: Tensor) -> "np.ndarray[Any, Any]":
-    # A copy: quantisation there multiplies in place, and ours is still needed to verify.
+    # Copy: CTranslate2 quantises in place, and `_verify` still needs our weights.
     return tensor.detach().float().clone(memory_format=torch.contiguous_format).numpy()
 
 
 @torch.no_grad()
 def _verify(library: Any, folder: Path, network: Transformer, pieces: Sequence[str], *, weights: Weights) -> float:  # noqa: ANN401
-    """Return the largest difference in the log-probability of a token, or refuse what was written."""
+    """Return the largest difference in the log-probability of a token; raise an error if the mean is too large."""
     pairs = _made_up_pairs(network)
     theirs = log_probabilities_there(library.Translator(str(folder), compute_type=weights), pairs, pieces)
     differences: list[float] = []
@@ -198,10 +198,10 @@ def _verify(library: Any, folder: Path, network: Transformer, pieces: Sequence[s
         ours = token_log_probabilities(hidden_BTD, network.output, torch.tensor([target]))[0].tolist()
         differences += [abs(a - b) for a, b in zip(ours, found, strict=True)]
     mean = sum(differences) / len(differences)
-    if not mean <= _DIFFERENCE[weights]:  # so that NaN is refused
+    if not mean <= _DIFFERENCE[weights]:  # written with `not`, so that NaN is refused
         raise ModelError(
-            f"CTranslate2 {library.__version__} gives other log-probabilities than this model (by {mean:.2g} on "
-            "average), so nothing was written. This is a fault of the export, not of the model: please report it."
+            f"CTranslate2 {library.__version__} computes other log-probabilities than this model ({mean:.2g} apart on "
+            "average), so nothing was written. This is a bug in the export, not in the model: please report it."
         )
     return max(differences)
 
@@ -236,10 +236,11 @@ def _card(model: ModelDirectory, weights: Weights) -> str:
     languages = model.description.languages
     return (
         f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
-        f"A CTranslate2 directory, weights in {weights}: `ctranslate2.Translator` loads it. Cut text into pieces with "
-        "`sentencepiece.model`; the end token is added there.\n\n"
-        "Its log-probabilities were compared with the model's after writing. Its search differs: scores are divided "
-        "by length ** penalty, where the paper has ((5 + length) / 6) ** penalty, so translations can differ. "
-        'Give `disable_unk=True`, and `suppress_sequences=[["<pad>"], ["<s>"]]`, to forbid what transduce forbids. '
-        "Placeholders (`%s`, tags, addresses) are left to the model as text there.\n"
+        f"A CTranslate2 directory, weights in {weights}: `ctranslate2.Translator` loads it. Split text into pieces "
+        "with `sentencepiece.model`; CTranslate2 adds the end token.\n\n"
+        "The export compared its log-probabilities with those of the model. Its search differs: it divides scores "
+        "by length ** penalty, and the paper by ((5 + length) / 6) ** penalty, so translations can differ. "
+        'Give `disable_unk=True`, and `suppress_sequences=[["<pad>"], ["<s>"]]`, to forbid the tokens '
+        "that transduce forbids. CTranslate2 does not protect placeholders (`%s`, tags, addresses): the model "
+        "translates them as text.\n"
     )

@@ -1,11 +1,11 @@
-"""A Marian directory that Hugging Face's `MarianMTModel` loads: the same network under other names.
+"""Writes a Marian directory that Hugging Face's `MarianMTModel` loads.
 
-Two things differ there. Positions have all sines first and all cosines after them, where the paper interleaves the two:
-the model's dimensions are then permuted, consistently in every weight, which changes no output. And layer
-normalisation's epsilon is fixed at 1e-5, where ours is 1e-6 by default, as the authors' code's: this remains, and moves
-logits a little. A network that is not in `HANDLED` is refused.
+Marian differs from our network in two ways. Its position vectors hold all sines and then all cosines, but the paper
+interleaves the two: the export permutes the model's dimensions in every weight, which changes no output. Its epsilon of
+layer normalisation is fixed at 1e-5, but our default is 1e-6, as in the authors' code: this difference remains and
+changes the logits slightly. A network that is not in `HANDLED` is refused.
 
-The tokenizer there normalises punctuation in Moses' way before cutting, and knows nothing of placeholders.
+Marian's tokenizer normalises punctuation as Moses does before it splits text, and does not protect placeholders.
 """
 
 import json
@@ -27,9 +27,9 @@ from transduce.networks.network import NetworkConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
 EPSILON = 1e-5
-"""Of layer normalisation there."""
+"""The epsilon of Marian's layer normalisation."""
 LONGEST = 1024
-"""Positions that the directory promises; they are computed there, too."""
+"""The maximum sentence length that config.json states; Marian computes the positions itself."""
 _ATTENTION = {"W_Q": "q_proj", "W_K": "k_proj", "W_V": "v_proj", "W_O": "out_proj"}
 _SUBLAYERS = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
 _NORMS = {
@@ -63,7 +63,7 @@ HANDLED = Handled(
 
 
 def obstacle(config: NetworkConfig) -> str | None:
-    """Return what of a network Marian has no place for, or None."""
+    """Return the part of a network that Marian does not support, or None."""
     found = HANDLED.obstacle(config)
     if found is not None or not isinstance(config, ModelConfig):
         return found
@@ -72,12 +72,12 @@ def obstacle(config: NetworkConfig) -> str | None:
 
 
 def export_huggingface(model: ModelDirectory, folder: Path) -> None:
-    """Write a Marian directory at `folder`, which must not exist."""
+    """Write a Marian directory to `folder`, which must not exist."""
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
     if (found := obstacle(config)) or not isinstance(config, ModelConfig):
-        raise ModelError(f"Marian has no place for this model's {found}. Export another model.")
+        raise ModelError(f"Marian does not support this model's {found}. Export another model.")
     content, special = sentencepiece_model(model, program="Hugging Face"), model.tokenizers.special
     with directory_written_atomically(folder) as beside:
         save_file(marian_weights(model.parameters, config), beside / "model.safetensors", metadata={"format": "pt"})
@@ -91,7 +91,7 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
 
 
 def marian_weights(parameters: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
-    """Return the weights under Marian's names, the model's dimensions in Marian's order; absent biases are zero."""
+    """Return the weights with Marian's names and in Marian's order of dimensions; absent biases are zero."""
     order = torch.arange(config.d_model)
     if config.positions == "sinusoidal":
         order = torch.cat([order[0::2], order[1::2]])
@@ -111,7 +111,7 @@ def marian_weights(parameters: Mapping[str, Tensor], config: ModelConfig) -> dic
 
 
 def marian_config(config: ModelConfig, special: SpecialTokens = OWN_SPECIAL_TOKENS) -> dict[str, Any]:
-    """Return config.json."""
+    """Return the content of config.json."""
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -139,7 +139,10 @@ def marian_config(config: ModelConfig, special: SpecialTokens = OWN_SPECIAL_TOKE
 
 
 def _permuted(name: str, tensor: Tensor, order: Tensor) -> Tensor:
-    """Return a weight with its sides of the model's width in the new order: what it writes, what it reads, or both."""
+    """Return a weight with the model's dimensions in the new order.
+
+    They are the rows of a weight that writes to the residual stream, and the columns of a weight that reads from it.
+    """
     part = name.split(".")[-2]
     if part == "norm" or part in _WRITES_MODEL_WIDTH:
         return tensor[order].contiguous()
@@ -172,9 +175,9 @@ def _generation(model: ModelDirectory) -> dict[str, Any]:
     decoding, special = model.description.decoding, model.tokenizers.special
     return {
         **_special_ids(special),
-        # A beam for a consensus, which is not known there, is wider than a search is worth.
+        # Marian has no consensus decoding, and a beam chosen for consensus is too wide for a plain search.
         "num_beams": 4 if decoding.get("consensus") else decoding.get("beam", 4),
-        "length_penalty": 1.0,  # there a power of the length, which the paper's penalty is not
+        "length_penalty": 1.0,  # Marian divides by a power of the length, so the paper's exponent does not apply
         "max_length": 512,
         "bad_words_ids": [[token] for token in special.never_generated],
     }
@@ -200,10 +203,10 @@ def _card(model: ModelDirectory) -> str:
     return (
         f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
         "A Marian directory: `MarianMTModel.from_pretrained` and `MarianTokenizer.from_pretrained` load it.\n\n"
-        "It differs from the model that it was made of. Layer normalisation's epsilon is always 1e-5 there; in "
-        "transduce it is 1e-6 unless a model says otherwise. The search's length penalty is another formula there, so "
-        "outputs can differ in length. The tokenizer there normalises punctuation first and leaves placeholders "
-        "(`%s`, tags, addresses) to the model as text.\n"
+        "It differs from the original model in three ways. Marian's epsilon of layer normalisation is always 1e-5; in "
+        "transduce it is 1e-6 by default. Marian's search has another formula for the length penalty, so outputs can "
+        "differ in length. Marian's tokenizer normalises punctuation and does not protect placeholders (`%s`, tags, "
+        "addresses): the model translates them as text.\n"
     )
 
 

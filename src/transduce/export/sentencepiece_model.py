@@ -1,4 +1,4 @@
-"""The tokenizer of a model as other programs need it: one sentencepiece model for source and target."""
+"""Reads the tokenizer that other programs need from a model: one sentencepiece model for source and target."""
 
 import sentencepiece
 
@@ -7,7 +7,7 @@ from transduce.model_directory import ModelDirectory
 
 
 def sentencepiece_model(model: ModelDirectory, *, program: str) -> bytes:
-    """Return the sentencepiece model of both sides; a model with other tokenizers is refused in the program's name."""
+    """Return the sentencepiece model that both sides share; raise an error that names `program` if there is none."""
     pair = model.tokenizers
     faults = []
     if not pair.is_shared:
