@@ -59,7 +59,7 @@ def require_place(request: DocumentRequest) -> None:
     if len(request.documents) > 1 and (request.output is None or request.output.is_file()):
         raise DataError("Several documents need an output folder. Name it with --output.")
     if request.resume and request.output is None:
-        raise DataError("--resume continues an interrupted output. Name that output with --output.")
+        raise DataError("--resume continues an interrupted output. Name it with --output.")
     for path, _ in request.documents:
         output = _output_of(path, request)
         if output is not None and output.exists() and not request.force:
