@@ -112,7 +112,7 @@ def test_one_bad_item_fails_alone(translator: Translator, monkeypatch: pytest.Mo
 def test_an_error_that_the_user_can_fix_is_sent_with_its_message(translator: Translator) -> None:
     results = worker.compute_round(translator, request_for("the dog", beam=1, alternatives=3), tasks=TASKS)
     assert results[0]["is_curable"] is True
-    assert "3 alternatives were asked of a beam of 1" in results[0]["error"]
+    assert "alternatives = 3 is above beam = 1" in results[0]["error"]
 
 
 def test_likelihood_and_attention_are_the_translator_s_own(translator: Translator) -> None:
