@@ -134,7 +134,7 @@ def test_a_network_without_attention_is_refused_not_a_fault(
     for request in (request_for(["the dog", None], task="attention"), request_for(head, task="numbers")):
         (result,) = worker.compute_round(translator, request, tasks=TASKS)
         assert result["is_curable"] is True, "the server answers 400"
-        assert "does not attend; there is nothing to show" in result["error"]
+        assert "has no attention to show" in result["error"]
 
 
 def test_resident_memory_is_plausible() -> None:
