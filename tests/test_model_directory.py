@@ -141,7 +141,7 @@ def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokeni
     file = tmp_path / "training_hashes.safetensors"
     header = b'{"hashes":{"dtype":"U64","shape":[2],"data_offsets":[0,16]},"__metadata__":[]}'
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
-    with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: .* Delete it to do without"):
+    with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: .* Delete it to go without"):
         load_model(tmp_path).training_hashes()
 
 
@@ -170,8 +170,8 @@ def test_a_shortlist_is_kept_when_given(tmp_path: Path, network: Transformer, to
 @pytest.mark.parametrize(
     ("common", "candidates", "fault"),
     [
-        (torch.tensor([-1], dtype=torch.int32), None, "names tokens that are none of the"),
-        (torch.tensor([10**9], dtype=torch.int32), None, "names tokens that are none of the"),
+        (torch.tensor([-1], dtype=torch.int32), None, "names tokens outside the vocabulary of"),
+        (torch.tensor([10**9], dtype=torch.int32), None, "names tokens outside the vocabulary of"),
         (torch.tensor([7], dtype=torch.int8), None, "not lists for"),
         (torch.tensor([[7]], dtype=torch.int32), None, "not lists for"),
         (None, torch.zeros(5, 2, dtype=torch.int32), "not lists for"),

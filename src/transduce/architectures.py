@@ -1,6 +1,6 @@
-"""The kinds of network that an experiment may name: one dictionary from tag to config and class.
+"""The kinds of network that an experiment may name: a dictionary from kind to config and class.
 
-A new network adds its line to `NETWORKS` and to `AnyConfig`; no other room knows the kinds.
+A new network needs an entry in `NETWORKS` and in `AnyConfig`; no other module lists the kinds.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ FORMAT_1 = Handled(
         "tied": ("all", "decoder", "inputs", "none"),
     },
 )
-"""The networks that the first format of model directories can say: its keys and their values."""
+"""The networks that format 1 of model directories can describe: its keys and their values."""
 
 _AUTHORS_VOCABULARY, _AUTHORS_TARGET_SPACES = 40_960, 32
 
@@ -71,10 +71,10 @@ def empty_network(config: NetworkConfig, tokens: SpecialTokens = OWN_SPECIAL_TOK
 
 
 def stated(config: NetworkConfig) -> dict[str, Any]:
-    """Return the keys that say what this network is, as JSON values.
+    """Return the keys that describe this network, as JSON values.
 
-    Keys of the Transformer that came after format 1 are left out at their defaults, so that what older versions wrote
-    says the same and what older versions can read stays readable.
+    Keys of the Transformer that came after format 1 are left out at their defaults, so that older versions can read the
+    result, and so that it equals what older versions wrote.
     """
     keys = config.model_dump(mode="json")
     if not isinstance(config, ModelConfig):
@@ -96,7 +96,7 @@ def own_source_vocabulary(config: NetworkConfig) -> int | None:
 
 def with_vocabularies(config: Config, *, target: int, source: int | None) -> Config:
     """Return the config with the sizes of its vocabularies; `source` is None if both sides share one."""
-    assert source is None or has_source_vocabulary(config), "an experiment refuses this before"
+    assert source is None or has_source_vocabulary(config), "ExperimentConfig refuses two vocabularies for this network"
     own = {"source_vocabulary_size": source} if has_source_vocabulary(config) else {}
     return config.model_copy(update={"vocabulary_size": target, **own})
 

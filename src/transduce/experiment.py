@@ -1,8 +1,8 @@
-"""An experiment has four sections, data, model, training and decoding; it comes from a TOML file, a preset, or both.
+"""Experiments: the settings of a run in four sections (data, model, training, decoding), from TOML files and presets.
 
 A file overrides its preset, and `--set section.key=value` overrides both. The run keeps the resolved experiment. Only
 this module parses TOML and turns pydantic's errors into a `ConfigError`, which lists every fault with its dotted key
-and, for an unknown key, the nearest one that exists.
+and, for an unknown key, the nearest known key.
 """
 
 import difflib
@@ -108,7 +108,7 @@ def preset_names() -> list[str]:
 
 
 def read_preset(name: str) -> dict[str, Any]:
-    """Return a preset as it is written; a preset may build on another by naming it as its own `preset`."""
+    """Return the settings of a preset, merged over those of the preset that its key `preset` names, if any."""
     if name not in preset_names():
         raise ConfigError(
             f"There is no preset {name!r}{_nearest(name, preset_names())}. There are: {', '.join(preset_names())}."
@@ -164,7 +164,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `lower` with the keys of `upper` set, section by section; a value that is a table is replaced."""
+    """Return `lower` overridden by the keys of `upper`, section by section; a table inside a section is replaced."""
     result = dict(lower)
     for section, keys in upper.items():
         below = result.get(section)
@@ -173,7 +173,7 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]
 
 
 def write_toml(experiment: ExperimentConfig, *, with_meanings: bool = False) -> str:
-    """Return the experiment as TOML, every key of it; with `with_meanings`, each under a comment that explains it."""
+    """Return the experiment as TOML with every key; `with_meanings` puts a comment that explains it before each key."""
     lines = ["# An experiment of transduce: `transduce train THIS_FILE --output runs/NAME`."]
     for section in ExperimentConfig.model_fields:
         config = getattr(experiment, section)
@@ -228,7 +228,7 @@ def known_keys() -> list[str]:
 
 
 def nearest_key(key: str) -> str:
-    """Return " (did you mean …?)" for a key that does not exist, or nothing when no key is near."""
+    """Return " (did you mean …?)" with the known key nearest to `key`, or an empty text if none is near."""
     return _nearest(key, [*ExperimentConfig.model_fields, *known_keys()])
 
 
@@ -249,7 +249,7 @@ def _parse_override(override: str) -> dict[str, Any]:
     try:
         parsed = tomllib.loads(f"value = {value.strip()}")["value"]
     except tomllib.TOMLDecodeError:
-        parsed = value.strip()  # a bare word, as a shell leaves it after taking the quotes away
+        parsed = value.strip()  # a bare word: the shell has removed the quotes
     return {section: {name: parsed}}
 
 
@@ -262,7 +262,7 @@ def _describe_fault(detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
         return f"{key}: unknown{nearest_key(key)}. `transduce settings` lists every key."
     message = detail["msg"].removeprefix("Value error, ")
-    if not key:  # keys of several sections do not go together; the message names them
+    if not key:  # a conflict between sections; the message names the keys
         return message
     if detail["type"] == "value_error":
         return f"{key}: {message}"

@@ -41,7 +41,7 @@ from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.text.tokenizer_pair import TokenizerPair
 
 FORMAT_VERSION = 2
-"""The newest format that this version reads. It writes format 1 if that suffices, for older versions to read."""
+"""The newest format that this version reads. It writes format 1 if that suffices, for older versions to read it."""
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
 _LONGEST_HEADER = 16 << 20
@@ -66,7 +66,7 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     """1, or 2 if config.json has keys or values that format 1 lacks."""
     architecture: AnyConfig
     tokenizer: TokenizerKind = "bpe"
-    """The kind of tokenizer.model; format 1 knows `bpe` alone."""
+    """The kind of tokenizer.model; format 1 has `bpe` only."""
     source_tokenizer: TokenizerKind | None = None
     """The kind of source_tokenizer.model, if sources have a tokenizer of their own (format 2)."""
     source_end: bool = True
@@ -117,11 +117,11 @@ class ModelDirectory:
             return None
         header = read_header(path)
         if set(header) != {"hashes"} or header["hashes"]["dtype"] != "U64":
-            raise ModelError(f"{path} does not hold the hashes of training sentences. Delete it to do without.")
+            raise ModelError(f"{path} does not hold the hashes of training sentences. Delete it to go without them.")
         try:
             return np.asarray(load_file(path)["hashes"].numpy(), dtype=np.uint64)
         except (SafetensorError, OSError, ValueError) as fault:
-            raise ModelError(f"{path} is damaged: {fault}. Delete it to do without.") from None
+            raise ModelError(f"{path} is damaged: {fault}. Delete it to go without the hashes.") from None
 
     def shortlist(self) -> Shortlist | None:
         """Return the shortlist for `decoding.shortlist`, or None if the model has none."""
@@ -138,7 +138,7 @@ class ModelDirectory:
         except (SafetensorError, OSError, ValueError) as damage:
             fault = str(damage)
         if fault is None and any(((ids < 0) | (ids >= size)).any() for ids in lists.values()):
-            fault = f"it names tokens that are none of the {size:,}"
+            fault = f"it names tokens outside the vocabulary of {size:,}"
         if fault is not None:
             raise ModelError(f"{path} is damaged: {fault}. Copy the folder again, or leave out the shortlist.")
         return Shortlist(
@@ -188,9 +188,9 @@ def save_model(
 
 
 def find_model(name: str) -> Path:
-    """Return the model directory that a user means: a model directory, a run that holds one, or a bundled name.
+    """Return the model directory for a name: the path of a model directory or of a run, or the name of a bundled model.
 
-    What exists or contains a separator is a path; anything else is the name of a model that came with the package.
+    A name that exists as a path or contains a separator is a path; any other is that of a bundled model.
     """
     path = Path(name)
     if path.exists() or "/" in name or os.sep in name:
@@ -209,13 +209,13 @@ def bundled_models() -> dict[str, Path]:
 
 
 def load_model(folder: Path) -> ModelDirectory:
-    """Read a model directory; one that is damaged, foreign or too new is refused with an error that says which."""
+    """Read a model directory; raise ModelError if it is damaged, too new or not from transduce."""
     recover_directory(folder)
     description = read_description(folder)
     tokenizers = [TOKENIZER] if description.source_tokenizer is None else [TOKENIZER, SOURCE_TOKENIZER]
     for name in (*tokenizers, WEIGHTS):
         if not (folder / name).is_file():
-            raise ModelError(f"{folder} is not a whole model directory: {name} is missing. Copy the folder again.")
+            raise ModelError(f"{folder} is not a complete model directory: {name} is missing. Copy the folder again.")
     fault = manifest_fault(folder, only={CONFIG, WEIGHTS, *tokenizers})
     if fault is not None:
         raise ModelError(f"{folder} is damaged: {fault}. Copy the folder again from where it came.")
@@ -274,7 +274,7 @@ def read_description(folder: Path) -> Description:
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(str(part) for part in without_kind(first["loc"]))
-        # A key of an untrusted file may hold line ends and control codes, so it is not printed as it is.
+        # A key of an untrusted file may hold line ends and control codes, so it is printed escaped.
         where = where if where.isprintable() else repr(where)
         more = f", and {fault.error_count() - 1:,} other faults" if fault.error_count() > 1 else ""
         raise ModelError(
@@ -283,7 +283,7 @@ def read_description(folder: Path) -> Description:
 
 
 def stored(parameters: Mapping[str, Tensor], storage: Storage) -> dict[str, Tensor]:
-    """Return the tensors as they are stored; only matrices lose precision, never norms and biases."""
+    """Return the tensors in the form of the file; only matrices lose precision, never norms and biases."""
     tensors: dict[str, Tensor] = {}
     for name, tensor in parameters.items():
         value = tensor.detach().to("cpu", torch.float32)

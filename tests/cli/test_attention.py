@@ -60,7 +60,7 @@ def test_a_network_without_attention_says_so_and_writes_nothing(
     page = tmp_path / "page.html"
     result = transduce("attention", small_model, "it rains", "--output", page, "--threads", "1")
     assert isinstance(result.exception, ModelError)
-    assert "does not attend; there is nothing to show" in str(result.exception)
+    assert "has no attention to show" in str(result.exception)
     assert not page.exists()
 
 

@@ -20,7 +20,7 @@ def test_the_defaults_are_those_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"beam": 4, "alternatives": 5}, r"5 alternatives were asked of a beam of 4.*Set beam to 5"),
+        ({"beam": 4, "alternatives": 5}, r"alternatives = 5 is above beam = 4.*Set beam to 5"),
         ({"minimum_length": 9, "maximum_length": 8}, r"minimum_length = 9 is above maximum_length = 8"),
         ({"temperature": 0.5}, r"Set sample = true"),
         ({"top_k": 5}, r"Set sample = true"),

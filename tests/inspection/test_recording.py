@@ -36,7 +36,7 @@ def test_any_network_with_one_block_is_recorded() -> None:
 
 
 def test_a_network_without_attention_is_refused_by_its_kind() -> None:
-    with pytest.raises(ModelError, match=r"This network \(kind mean\) does not attend; there is nothing to show"):
+    with pytest.raises(ModelError, match=r"This network \(kind mean\) has no attention to show"):
         record(MeanNetwork(CONFIG).eval(), SOURCE, TARGET)
 
 

@@ -112,7 +112,7 @@ def test_one_bad_item_fails_alone(translator: Translator, monkeypatch: pytest.Mo
 def test_an_error_that_the_user_can_fix_is_sent_with_its_message(translator: Translator) -> None:
     results = worker.compute_round(translator, request_for("the dog", beam=1, alternatives=3), tasks=TASKS)
     assert results[0]["is_curable"] is True
-    assert "3 alternatives were asked of a beam of 1" in results[0]["error"]
+    assert "alternatives = 3 is above beam = 1" in results[0]["error"]
 
 
 def test_likelihood_and_attention_are_the_translator_s_own(translator: Translator) -> None:
@@ -134,7 +134,7 @@ def test_a_network_without_attention_is_refused_not_a_fault(
     for request in (request_for(["the dog", None], task="attention"), request_for(head, task="numbers")):
         (result,) = worker.compute_round(translator, request, tasks=TASKS)
         assert result["is_curable"] is True, "the server answers 400"
-        assert "does not attend; there is nothing to show" in result["error"]
+        assert "has no attention to show" in result["error"]
 
 
 def test_resident_memory_is_plausible() -> None:

@@ -125,7 +125,7 @@ def test_a_network_without_attention_has_nothing_to_show(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Network, "attention", lambda *_: {})
-    with pytest.raises(ModelError, match=r"\(kind transformer\) does not attend; there is nothing to show"):
+    with pytest.raises(ModelError, match=r"\(kind transformer\) has no attention to show"):
         translator.attention("a cat")
 
 

@@ -113,7 +113,7 @@ def test_a_forced_beginning_is_kept(translator: Translator) -> None:
 
 
 def test_impossible_settings_are_told(translator: Translator) -> None:
-    with pytest.raises(ConfigError, match="5 alternatives were asked of a beam of 4"):
+    with pytest.raises(ConfigError, match="alternatives = 5 is above beam = 4"):
         translator.translate("a cat", alternatives=5)
     with pytest.raises(ConfigError, match="bim: Extra inputs"):
         translator.translate("a cat", bim=5)  # type: ignore[call-overload]

@@ -1,1 +1,1 @@
-"""Section 6.1 of the paper: beam search with length penalty, with terms to hold, and sampling; no torch, no network."""
+"""Beam search with length penalty (section 6.1), beam search with required terms, and sampling; no torch here."""

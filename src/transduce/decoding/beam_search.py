@@ -1,25 +1,25 @@
 """Beam search with a length penalty, section 6.1 of "Attention Is All You Need", as the authors' code does it.
 
-Each step extends the `beam` hypotheses that are alive by every token and keeps the 2 · beam best candidates. The best
-`beam` of them that do not end stay alive; those that end compete for `beam` places among the finished, by score:
+Each step extends the `beam` hypotheses that are alive by every token and keeps the 2 · beam best candidates. The `beam`
+best candidates that do not end stay alive; those that end compete by score for `beam` places among the finished:
 
     score(Y) = log P(Y | X) / lp(Y)
 
-All candidates of a step have one length, so their scores rank as their log-probabilities do, and those are what is
-compared. A sentence stops when its best finished score exceeds log P(best alive) / lp(limit): log P only falls as a
-hypothesis grows and lp grows at most to the limit's, so no hypothesis alive can still overtake it. If n alternatives
-are wanted, the n-th best finished score must exceed that bound. Where nothing finished within the limit, the
-hypotheses alive are given back.
+All candidates of a step have the same length, so we rank them by log-probability, which gives the same order as score.
+A sentence stops when its best finished score exceeds log P(best alive) / lp(limit): log P only falls as a hypothesis
+grows, and lp grows at most to lp(limit), so no hypothesis alive can still overtake it. If n alternatives are wanted,
+the n-th best finished score must exceed that bound. If no hypothesis finishes within the limit, the search returns
+those that are alive.
 
-A departure by name, `stop = "full"`, is what other toolkits do: `beam` hypotheses must have finished, whatever they
-score, and of those that end only the ones among the `beam` best candidates count. (If the others counted, poor ones
-would fill the places, and a sentence would stop too soon.)
+A departure by name, `stop = "full"`, is what other toolkits do: a sentence stops once `beam` hypotheses have finished,
+with any score. An end then counts only if it is among the `beam` best candidates of its step; otherwise poor hypotheses
+would fill the places, and a sentence would stop too soon.
 
 Width 1 is greedy: one candidate is kept, the most probable token, and the first end token ends the sentence.
 
 Departures: a sentence leaves the batch when it is done (the authors' loop waits for all), and its limit comes from
-its own length, so that its neighbours change nothing; equal candidates are taken by the lower beam, then the lower
-token, and equal finished scores by the earlier; unfinished hypotheses are given a score like the others.
+its own length, so the other sentences of the batch do not change its result. Among equal candidates the lower beam
+wins, then the lower token; among equal finished scores the earlier. Unfinished hypotheses get a score like the others.
 """
 
 import math
@@ -43,7 +43,7 @@ NOTHING = Hypothesis(tokens=(), log_probability=-math.inf, score=-math.inf, is_f
 
 @dataclass(frozen=True)
 class _Hypotheses:
-    """K hypotheses of each of B sentences, best first; log-probability -inf marks a place that none has taken."""
+    """K hypotheses of each of B sentences, best first; log-probability -inf marks an empty place."""
 
     tokens_BKT: Ids
     log_probabilities_BK: LogProbabilities
@@ -94,10 +94,10 @@ class _Hypotheses:
 
 @dataclass
 class _BeamSearch:
-    """The sentences of a batch that are still searched for, and what was found of them so far."""
+    """The state of a search: the sentences of a batch that are not done, and their hypotheses so far."""
 
     request: OutputRequest
-    ranking: Ranking | None  # the model, if it is to choose the best extensions itself
+    ranking: Ranking | None  # the model, if it chooses the best extensions itself
     beam: int
     numbers_B: Ids
     alive: _Hypotheses
@@ -145,7 +145,7 @@ class _BeamSearch:
         self.finished = self.finished.followed_by(ended).at(places_BF)
 
     def release(self, found: list[list[Hypothesis]]) -> Ids | None:
-        """Put what was found of the sentences that are done into `found`; return the places of the others, if any."""
+        """Put the results of sentences that are done into `found`; return the places of the others, None if none is."""
         is_done_B = self._is_done()
         if not is_done_B.any():
             return None
@@ -180,8 +180,8 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the best hypotheses of each source sentence, best first: as many as `config` asks for, or fewer.
 
-    There are fewer if fewer finish within the limit. `source_BS` is padded; `prefixes`, one for each sentence and
-    maybe empty, are tokens that its output must begin with.
+    There are fewer if fewer finish within the limit. `source_BS` is padded. `prefixes` holds, for each sentence, the
+    tokens that its outputs must begin with; a prefix may be empty.
     """
     sentences = len(source_BS)
     search = _BeamSearch(

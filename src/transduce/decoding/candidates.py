@@ -1,11 +1,11 @@
 """The best continuations of each sentence's beams, with ties decided: the lower beam first, then the lower token.
 
-A step of beam 4 over 32 sentences and 8,000 tokens chooses 8 of 32,000 sums for each sentence. Few of the sums are
-compared with each other:
+A step of beam 4 over 32 sentences and 8,000 tokens chooses 8 of 32,000 sums for each sentence. We find the n best sums
+without sorting all of them:
 
-1. Each beam's tokens are cut into runs, and the largest sum of each run is found.
-2. Let m be the n-th largest of a sentence's runs. At least n sums reach m, so the n best are among those that do.
-3. The runs that reach m are looked into, and the sums in them that reach m, seldom more than 2n, are sorted.
+1. Cut each beam's tokens into runs and take the maximum of each run.
+2. Let m be the n-th largest maximum of a sentence. At least n sums are at least m, so the n best are among these.
+3. In the runs whose maximum is at least m, find the sums that are at least m, seldom more than 2n, and sort them.
 """
 
 import math
@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from transduce.errors import ModelError
 from transduce.networks.stepwise import BestExtensions, Ids, LogProbabilities
 
-RUNS = 8  # for each candidate: with 4 more sums reach m, with 16 there are more maxima to find
+RUNS = 8  # for each candidate: with 4, more sums are at least m; with 16, there are more maxima to take
 FEWEST_RUNS = 2  # for each candidate; with fewer, all sums are compared
-SHORTEST_RUN, LONGEST_RUN = 64, 1000  # tokens; shorter runs take longer to find, longer ones to look into
+SHORTEST_RUN, LONGEST_RUN = 64, 1000  # tokens; short runs make step 1 slow, long runs step 3
 
 
 def best_candidates(
     log_probabilities_BWV: LogProbabilities, alive_BW: LogProbabilities, *, count: int
 ) -> BestExtensions:
-    """Return the `count` best of all one-token extensions, or all there are, for each sentence.
+    """Return the `count` best one-token extensions of each sentence, or all if there are fewer.
 
     `alive_BW` holds the log-probabilities of the hypotheses that the tokens extend.
     """
@@ -48,7 +48,7 @@ def best_candidates(
 
 
 def stable_topk(values_RN: LogProbabilities, *, count: int) -> tuple[LogProbabilities, Ids]:
-    """Return the `count` largest values (or all there are), largest first, and where they are; ties by position."""
+    """Return the `count` largest values (all if fewer), largest first, and their positions; ties by position."""
     best = best_candidates(values_RN[:, None], np.zeros((len(values_RN), 1), dtype=values_RN.dtype), count=count)
     return best.log_probabilities_BC, best.tokens_BC
 
@@ -58,7 +58,7 @@ def require_numbers(values: NDArray[Any]) -> None:
     if np.isnan(values).any():
         raise ModelError(
             "the model's probabilities are not numbers (NaN): its weights are damaged, or its training diverged. "
-            "Take an earlier checkpoint, or float32 if it was running in a lower precision."
+            "Take an earlier checkpoint, or use float32 if it ran in a lower precision."
         )
 
 

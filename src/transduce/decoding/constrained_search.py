@@ -1,18 +1,18 @@
 """Beam search for outputs that contain given terms: the grid of Hokamp and Liu (2017), Post and Vilar's banks (2018).
 
-Hypotheses compete only with those that have met equally many tokens of the constraints: each such count is a bank, and
-each bank has a beam of its own. A hypothesis that begins a term early has added improbable tokens and would lose
-against one that puts the term off. Banks keep the two apart: at every length some hypothesis has every part of the
-terms, and where in the sentence a term goes best is decided among complete ones, by log P alone.
+Hypotheses are grouped by how many tokens of the constraints they have met. Each group is a bank with a beam of its own,
+and hypotheses compete only within their bank. In one beam, a hypothesis that begins a term early has added improbable
+tokens and would lose to one that has not begun it. With banks both survive, and log P decides among the complete
+hypotheses where in the sentence the term goes.
 
 A step's candidates are
 
-- of each hypothesis, its 2 · beam most probable tokens;
-- of each that has just written a term, the 2 · beam most probable tokens that make no longer word of it;
-- of each hypothesis, all tokens that begin a term or go on with one, however improbable.
+- for each hypothesis, the 2 · beam most probable tokens;
+- for each hypothesis that has just written a term, the 2 · beam most probable tokens that do not extend its last word;
+- for each hypothesis, all tokens that begin or continue a term, however improbable.
 
 A hypothesis ends only when all constraints are met. Everything else, from scores to when a sentence is done, is as in
-`beam_search`; without constraints there is one bank, and the same is found.
+`beam_search`. Without constraints there is one bank, and the result is that of `beam_search`.
 
 Post and Vilar divide one fixed beam among the banks, so that more constraints narrow the search. Here each bank has the
 whole beam, as in the grid, as long as a sentence has at most `MOST_ROWS` hypotheses.
@@ -42,7 +42,7 @@ class _PartialOutput:
     tokens: Tokens
     log_probability: float
     progress: ConstraintProgress
-    beam: int  # which one it continues
+    beam: int  # the beam that it continues
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _Extension:
 
 @dataclass
 class _ConstrainedSentence:
-    """A sentence that is still searched for, and what was found of it so far."""
+    """The state of the search for one sentence: its hypotheses that are alive and those that finished."""
 
     number: int
     constraints: Constraints
@@ -116,7 +116,7 @@ class _ConstrainedSentence:
 
 @dataclass
 class _ConstrainedSearch:
-    """The sentences of a batch that are still searched for."""
+    """The state of the search for a batch: the sentences that are not done."""
 
     request: OutputRequest
     sentences: list[_ConstrainedSentence]
@@ -138,7 +138,7 @@ class _ConstrainedSearch:
         return self._padded([[hypothesis.beam for hypothesis in own.alive] for own in self.sentences])
 
     def release(self, found: list[list[Hypothesis]]) -> Ids | None:
-        """Put what was found of the sentences that are done into `found`; return the places of the others, if any."""
+        """Put the results of sentences that are done into `found`; return the places of the others, None if none is."""
         limits = self.request.limit_B.tolist()
         staying = []
         for row, (sentence, limit) in enumerate(zip(self.sentences, limits, strict=True)):
@@ -212,7 +212,7 @@ def constrained_search(
 ) -> list[list[Hypothesis]]:
     """Return the best hypotheses of each source sentence that meet all its constraints, best first.
 
-    A sentence has none where the limit leaves no room for its constraints. The rest is as in `beam_search`.
+    The list of a sentence is empty if its constraints do not fit within the limit. The rest is as in `beam_search`.
     """
     request = OutputRequest.of(stepper, source_BS, config, prefixes=prefixes)
     sentences = [

@@ -5,8 +5,8 @@ end token, does not extend its last word. Terms do not share tokens; a term that
 
 A hypothesis matches one form at a time: the one that begins with the longest run of its last tokens. If the next token
 does not continue the form, the run is dropped, or shortened to one that begins a form, as in the search of Knuth,
-Morris and Pratt. A term that counts as met is always in the output. A term in the output may not count if its tokens
-begin another term, or end with the beginning of another: they count for the longer run, and the term must occur again.
+Morris and Pratt. A term that counts as met is always in the output. The converse can fail: if the tokens of a term
+begin another term, or end with the beginning of another, they count for the longer run, and the term must occur again.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ Tokens = tuple[int, ...]
 
 
 class TermPlace(IntEnum):
-    """A place in an output at which a form may begin; a form that may begin at one may begin at all later members."""
+    """A place in an output where a form may begin; a form allowed at one member is allowed at all later members."""
 
     INSIDE = 0
     """Right after a letter, where only a word's mark separates the form from the word before it."""
@@ -37,7 +37,7 @@ class Form:
     tokens: Tokens
     begins_from: TermPlace = TermPlace.INSIDE
     needs_edge_after: bool = False
-    """Whether the token after it may not make a longer word of it."""
+    """Whether the next token must not extend its last word."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Constraint:
 
     @property
     def size(self) -> int:
-        """How many tokens count as met with it."""
+        """How many tokens count as met once the term is met."""
         return max(len(form.tokens) for form in self.forms)
 
 
@@ -108,7 +108,7 @@ class Constraints:
         return beginnings | self._node(progress, tokens).continuations
 
     def awaits_edge(self, progress: ConstraintProgress, tokens: Tokens) -> bool:
-        """Return whether a term has just been written, and is met if the next token leaves it whole."""
+        """Return whether a term has just been written and is met unless the next token extends its last word."""
         return self._node(progress, tokens).needs_edge_after
 
     def _leaves_whole(self, node: _Node, token: int) -> bool:

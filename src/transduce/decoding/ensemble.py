@@ -25,16 +25,16 @@ class Ensemble:
 
     @property
     def source_padding(self) -> int:
-        """What all members have."""
+        """The padding id of the sources, which is the same in all members."""
         return self.members[0].source_padding
 
     @property
     def tokens(self) -> SpecialTokens:
-        """What all members have."""
+        """The special tokens, which are the same in all members."""
         return self.members[0].tokens
 
     def longest_target(self, source_length: int) -> int | None:
-        """Return the lowest bound of a member."""
+        """Return the lowest of the members' bounds."""
         bounds = [member.longest_target(source_length) for member in self.members]
         return min((bound for bound in bounds if bound is not None), default=None)
 
@@ -56,7 +56,7 @@ class Ensemble:
 
 
 def _add_probabilities(total: LogProbabilities, more: LogProbabilities) -> None:
-    """Set total = log(e^total + e^more), and use `more` as room; eight times as fast as np.logaddexp."""
+    """Set total = log(e^total + e^more), overwriting `more`; eight times as fast as np.logaddexp."""
     largest = np.maximum(total, more)
     with np.errstate(invalid="ignore"):
         np.subtract(total, more, out=more)

@@ -3,7 +3,7 @@
     lp(Y) = (5 + |Y|)^α / (5 + 1)^α          score(Y) = log P(Y | X) / lp(Y)
 
 |Y| counts the generated tokens with their end token, as in the authors' code. Log-probabilities are negative and add
-up, so without the penalty short outputs win; dividing by a lp that grows with |Y| makes up for it.
+up, so without the penalty short outputs win; dividing by an lp that grows with |Y| compensates for that.
 """
 
 from typing import overload

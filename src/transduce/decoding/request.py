@@ -1,8 +1,8 @@
 """The requirements on the outputs of a batch, searched or drawn: their number, their lengths, their prefixes.
 
-- A sentence's own limit is its source's length without padding plus `extra_length` (6.1), so a longer neighbour in
-  the batch gives it no more room; the authors' code took the padded length. Both lengths count the end token.
-- The padding, unknown and start tokens are never generated, and the end token not before `minimum_length`.
+- The limit of a sentence is the length of its source without padding plus `extra_length` (6.1), so it does not depend
+  on the rest of the batch; the authors' code took the padded length. Both lengths count the end token.
+- The padding, unknown and start tokens are never generated; the end token is not generated before `minimum_length`.
 - A forced prefix is kept as it is: only a prefix may put the unknown token into an output, or make an output longer
   than its limit.
 """
@@ -77,12 +77,12 @@ class OutputRequest:
         return position < int(self.prefix_BP.shape[1])
 
     def forbidden(self, position: int) -> tuple[int, ...]:
-        """Return the tokens that may not stand at `position` where no prefix forces them."""
+        """Return the tokens that are not allowed at `position` unless a prefix forces them."""
         too_early = (self.tokens.end,) if position + 1 < self.minimum_length else ()
         return (*self.tokens.never_generated, *too_early)
 
     def forbid(self, log_probabilities_BWV: LogProbabilities, *, position: int) -> None:
-        """Write -inf over every token that may not stand at `position`."""
+        """Set the log-probability of every token that is not allowed at `position` to -inf."""
         if not self.forces(position):
             self._forbid_freely(log_probabilities_BWV, position)
             return
@@ -98,7 +98,7 @@ class OutputRequest:
             log_probabilities_BWV[..., token] = -math.inf
 
     def hypothesis(self, tokens: Sequence[int], log_probability: float) -> Hypothesis:
-        """Return the hypothesis that `tokens` hold up to their first end token, if they have one."""
+        """Return the hypothesis made of `tokens` up to the first end token, or of all if there is none."""
         is_finished = self.tokens.end in tokens
         length = tokens.index(self.tokens.end) + 1 if is_finished else len(tokens)
         score = log_probability / length_penalty(length, alpha=self.length_penalty)

@@ -1,11 +1,11 @@
-"""Outputs drawn at random from the model's distribution, token by token; the paper only searches.
+"""Sampling: outputs drawn at random from the model's distribution, token by token. The paper has no sampling.
 
-Each token is drawn from p(y_t | x, y_<t)^(1 / temperature), of which `top_k` keeps the most probable tokens and
-`top_p` the fewest that hold that share of what is left (Holtzman et al. 2020); the kept are renormalised.
+Each token is drawn from p(y_t | x, y_<t)^(1 / temperature). `top_k` keeps only the most probable tokens, and of these
+`top_p` keeps as few as hold that share of their probability (Holtzman et al. 2020); the rest is renormalised.
 
-A draw takes one number u in [0, 1): it is the first token at which the cumulative probability exceeds u. The numbers
-come from Philox, a counter-based generator: they are a function of the seed, the sentence's number, the draw's number
-and the position, and of nothing else, so neither a batch's other sentences nor their order change a sample.
+A draw takes one random number u in [0, 1) and yields the first token at which the cumulative probability exceeds u. The
+numbers come from Philox, a counter-based generator. They depend only on the seed, the sentence's number, the draw's
+number and the position, so a sample does not depend on the other sentences of the batch or on their order.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from transduce.decoding.request import OutputRequest
 from transduce.decoding.search_loop import run_search
 from transduce.networks.stepwise import Booleans, Ids, LogProbabilities, State, Stepwise
 
-NUCLEUS = 64  # tokens; more are sorted only where these do not hold the share
-RUN = 128  # tokens whose probabilities are added up before one is looked for among them
+NUCLEUS = 64  # tokens; more are sorted only if these do not hold the share
+RUN = 128  # tokens; a draw first chooses a run by its sum, then a token within the run
 Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class TokenSampler:
-    """How one token is drawn from a distribution."""
+    """The settings with which a token is drawn from a distribution."""
 
     temperature: float = 1.0
     top_k: int | None = None
@@ -53,7 +53,7 @@ class TokenSampler:
         return drawn_R
 
     def _weights(self, log_probabilities_RC: LogProbabilities) -> Doubles:
-        """Return p^(1 / temperature), in proportion."""
+        """Return weights proportional to p^(1 / temperature)."""
         logits_RC = log_probabilities_RC.astype(np.float64)
         with np.errstate(invalid="ignore"):  # a row in which nothing is possible becomes NaN, which is refused
             logits_RC -= logits_RC.max(axis=1, keepdims=True)
@@ -66,12 +66,12 @@ class TokenSampler:
 def uniform_numbers(*, seed: int, sentence: int, draw: int, count: int) -> Doubles:
     """Return the numbers in [0, 1) that decide positions 0 … count - 1 of one draw of one sentence."""
     philox = np.random.Philox(key=np.array([seed, sentence], dtype=np.uint64), counter=np.array([0, 0, 0, draw]))
-    # The generator's raw stream is fixed for good; numpy's own way from it to floats may change.
+    # numpy guarantees the generator's raw stream for every version, but not its conversion to floats.
     return (philox.random_raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _draw_in_runs(weights_RV: Doubles, uniform_R: Doubles) -> Ids:
-    """Return the place that `_draw_place` returns, without adding up all weights one after the other."""
+    """Return the place that `_draw_place` returns, faster: choose a run by its sum, then a place within the run."""
     rows_R, size = np.arange(len(weights_RV)), weights_RV.shape[1]
     run_R, within_R = _draw_place(np.add.reduceat(weights_RV, np.arange(0, size, RUN), axis=1), uniform_R)
     place_RN = run_R[:, None] * RUN + np.arange(RUN)
@@ -82,12 +82,12 @@ def _draw_in_runs(weights_RV: Doubles, uniform_R: Doubles) -> Ids:
 def _draw_place(weights_RC: Doubles, uniform_R: Doubles) -> tuple[Ids, Doubles]:
     """Return the first place in each row at which the share of the weights so far exceeds the row's number in [0, 1).
 
-    Also returns where between the shares before and after that place the number is, in [0, 1].
+    Also returns where the number is between the shares before and after that place, from 0 to 1.
     """
     cumulative_RC = weights_RC.cumsum(axis=1)
     total_R = cumulative_RC[:, -1]
     require_numbers(total_R)
-    # Rounding must not lift a number to the total itself, behind which only places of weight 0 may stand.
+    # If rounding made a number equal to the total, it would select a place of weight 0 after the last positive one.
     number_R = np.minimum(uniform_R * total_R, np.nextafter(total_R, 0.0))
     place_R = (cumulative_RC <= number_R[:, None]).sum(axis=1)
     rows_R = np.arange(len(place_R))
@@ -109,7 +109,7 @@ def _nucleus(probabilities_RV: Doubles, *, share: float) -> tuple[Doubles, Ids]:
 
 @dataclass
 class _Samples:
-    """The sentences of a batch of which some sample has not ended yet."""
+    """The state of sampling: the sentences of a batch with a sample that has not ended."""
 
     request: OutputRequest
     sampler: TokenSampler
@@ -128,7 +128,7 @@ class _Samples:
         position = self.tokens_BWT.shape[2]
         log_probabilities_BWV = stepper.step(state, tokens_BW)
         self.request.forbid(log_probabilities_BWV, position=position)
-        # All samples grow out of the one beam of the first step; from then on each continues itself.
+        # At the first step all samples continue the only beam; from then on each sample continues its own.
         beams_BW: Ids = np.minimum(np.indices(self.has_ended_BW.shape)[1], tokens_BW.shape[1] - 1)
         sentences_B1 = np.arange(len(beams_BW))[:, None]
         rows_RV = log_probabilities_BWV[sentences_B1, beams_BW].reshape(beams_BW.size, -1)
@@ -144,7 +144,7 @@ class _Samples:
         return beams_BW
 
     def release(self, found: list[list[Hypothesis]]) -> Ids | None:
-        """Put the samples of sentences that are done into `found`; return the places of the others, if any."""
+        """Put the samples of sentences that are done into `found`; return the places of the others, None if none is."""
         is_done_B = self.has_ended_BW.all(axis=1) | (self.tokens_BWT.shape[2] >= self.request.limit_B)
         if not is_done_B.any():
             return None
@@ -169,8 +169,8 @@ def sample(
 ) -> list[list[Hypothesis]]:
     """Return `config.alternatives` independent samples for each source sentence, in the order they were drawn.
 
-    `numbers` name the sentences for the random draws: their places in the whole text, if this is one batch of it;
-    their places in the batch unless given. The first n samples are the same however many more are asked for.
+    `numbers` are the keys of the sentences for the random draws, such as their places in the whole text; unless given,
+    their places in the batch. The first n samples do not depend on how many are drawn.
     """
     request = OutputRequest.of(stepper, source_BS, config, prefixes=prefixes)
     shape = (len(source_BS), request.alternatives)

@@ -22,9 +22,9 @@ def search(
 ) -> list[list[Hypothesis]]:
     """Return the outputs of each sentence of a padded batch: by beam search, or drawn if `config` says so.
 
-    `prefixes`, one for each sentence and maybe empty, are tokens that its outputs must begin with. `numbers` are the
-    sentences' places in the whole text, which key the random draws; their places in the batch unless given. `lists`,
-    one for each sentence, hold the only tokens that its outputs may be made of, its prefix among them.
+    `prefixes` holds, for each sentence, the tokens that its outputs must begin with; a prefix may be empty. `numbers`
+    are the keys of the sentences for the random draws, such as their places in the whole text; unless given, their
+    places in the batch. `lists` holds, for each sentence, all tokens that its outputs may contain, its prefix included.
     """
     if lists is not None:
         return _search_among(Shortlisted(stepper, lists), source_BS, config, numbers=numbers, prefixes=prefixes)

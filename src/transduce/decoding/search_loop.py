@@ -19,9 +19,9 @@ class SearchState(Protocol):
         """Feed the model and choose the next tokens; return which beam each new beam continues, shape (B, W)."""
 
     def release(self, found: list[list[Hypothesis]]) -> Ids | None:
-        """Put the outputs of sentences that are done into `found`, by the places they had in the batch at first.
+        """Put the outputs of sentences that are done into `found`, at their places in the original batch.
 
-        Returns the places that the others have in the present batch, shape (B,); None if no sentence is done.
+        Returns the places of the other sentences in the present batch, shape (B,), or None if no sentence is done.
         """
 
 

@@ -3,8 +3,8 @@
     p(token | …) = softmax over the list alone
 
 A token's number is its place in the list. The special tokens come first, so they have the same numbers in every list;
-the others ascend, so ties fall as they would in the whole vocabulary. Lists are padded to a multiple of RUN places with
-tokens that cannot be chosen: sums are then added up in the same order whatever the length of a neighbour's list.
+the others ascend, so ties are decided as in the whole vocabulary. Lists are padded to a multiple of RUN places with
+tokens that cannot be chosen, so that the order of additions does not depend on the lengths of the other lists.
 """
 
 from collections.abc import Sequence
@@ -47,15 +47,15 @@ class Shortlisted:
 
     @property
     def source_padding(self) -> int:
-        """The model's own: sources are not renumbered."""
+        """The model's padding id: sources are not renumbered."""
         return self.stepper.source_padding
 
     def longest_target(self, source_length: int) -> int | None:
-        """Return the model's own bound."""
+        """Return the model's bound."""
         return self.stepper.longest_target(source_length)
 
     def start(self, source_BS: Ids) -> ShortlistedState:
-        """Start the model, and tell it the lists if it can make use of them."""
+        """Start the model, and pass it the lists if it can restrict itself to them."""
         lists_BL, is_padding_BL = padded_lists(self.lists)
         inner = self.stepper.start(source_BS)
         if self._restrictable is not None:
@@ -82,12 +82,12 @@ class Shortlisted:
         return [self.lists[sentence].index(token) for token in tokens]
 
     def tokens_of(self, sentence: int, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens that these numbers stand for in the list of a sentence."""
+        """Return the tokens at these places in the list of a sentence."""
         return tuple(self.lists[sentence][number] for number in numbers)
 
 
 def padded_lists(lists: Sequence[Sequence[int]]) -> tuple[Ids, Booleans]:
-    """Return lists side by side, padded to the next multiple of RUN of the longest, and where they are padded."""
+    """Return the lists as rows of one array, as long as the longest rounded up to RUN, and where they are padded."""
     width = -(-max(map(len, lists), default=1) // RUN) * RUN
     lists_BL = np.zeros((len(lists), width), dtype=np.int64)
     filled_BL = pad_ids(lists, padding=0)
@@ -97,7 +97,7 @@ def padded_lists(lists: Sequence[Sequence[int]]) -> tuple[Ids, Booleans]:
 
 
 def _log_softmax(logits_BWL: LogProbabilities) -> LogProbabilities:
-    """Return log softmax over the last axis, adding up RUN sums of every RUN-th power: zeros at the end change none."""
+    """Return log softmax over the last axis; it sums every RUN-th power first, so that padding does not change it."""
     logits_BWL = logits_BWL - logits_BWL.max(axis=2, keepdims=True)
     powers_BWNR = np.exp(logits_BWL).reshape(*logits_BWL.shape[:2], -1, RUN)
     normalized_BWL: LogProbabilities = logits_BWL - np.log(powers_BWNR.sum(axis=2).sum(axis=2))[..., None]

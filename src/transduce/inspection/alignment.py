@@ -1,12 +1,12 @@
-"""Word alignment and entropy, read off attention weights.
+"""Word alignment and entropy, computed from attention weights.
 
-Soft alignment is the mean over the heads of the decoder's last layer but one, where cross-attention was found to be
-closest to what people align (Garg et al., 2019, "Jointly Learning to Align and Translate with Transformer Models").
-That was measured on six layers. In our demonstration models of two the last one is better: it points 240 of 243 words
-at their translation by the lexicon, the first one 213. So a decoder of one or two layers gives its last.
+Soft alignment is the mean over the heads of the decoder's last layer but one, whose cross-attention is closest to human
+alignments (Garg et al., 2019, "Jointly Learning to Align and Translate with Transformer Models"). They measured six
+layers. In our demonstration models of two layers the last is better: it aligns 240 of 243 words with their translation
+in the lexicon, the first layer 213. So for a decoder of one or two layers we take the last.
 
-Between words, weights to a word's tokens are summed and weights from its tokens averaged, so that a row still says how
-one unit of attention was spent.
+Weights between tokens become weights between words: those to a word's tokens are summed and those from its tokens
+averaged, so that a row still sums to 1 at most.
 
     entropy of a row = -Σ_k w_k log2 w_k, at most log2 of the number of keys
 """

@@ -1,7 +1,7 @@
 """The JSON contract of an attention report, version 2; `docs/attention_report.schema.json` is made from this file.
 
-A reader refuses a `format_version` that it does not know. Fields are added without raising it; what a field means, or
-that it exists, changes only with it. Every index counts from 0. Spans count Unicode code points, not UTF-16 units.
+A reader refuses an unknown `format_version`. Adding a field does not raise the version; removing a field or changing
+its meaning does. Every index counts from 0. Spans count Unicode code points, not UTF-16 units.
 
 Version 1 had three fixed kinds of attention, `weights`, `entropy` and `numbers` with the keys `encoder`, `decoder` and
 `cross`, and weights in steps of 1/255. The page reads both versions.

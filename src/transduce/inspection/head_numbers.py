@@ -35,7 +35,7 @@ class HeadNumbers:
     """v of v · tanh(q + k), where the scores are additive."""
 
     def to_entry(self) -> HeadNumbersEntry:
-        """Return them as the contract writes them."""
+        """Return the numbers in the form of the JSON contract."""
         return HeadNumbersEntry(
             stack=self.stack,
             layer=self.layer,
@@ -80,7 +80,7 @@ def head_numbers(
 
 
 def numbers_entry(projections: Projections) -> NumbersEntry:
-    """Return the numbers of every head of a block, for a page that has no server to ask."""
+    """Return the numbers of every head of a block, for a page without a server."""
     return NumbersEntry(
         scores=projections.scores,
         scale=projections.scale,

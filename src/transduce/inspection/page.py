@@ -1,8 +1,9 @@
 """The self-contained page: the files of `web/` and the report's JSON in one HTML file that opens from disk.
 
-A browser refuses to import modules from a disk, so the page carries them: their imports are taken out, and the rest
-goes into one module element, in order of dependence. Every name at the top of a module is therefore unique among them.
-The page's policy allows this script and this style by their hashes and nothing else: no other code, no network.
+A browser refuses to import modules from disk, so the page contains them: their import lines are removed and the rest is
+joined into one module element, each module after those that it imports. So a name at the top level of a module must be
+unique among all modules. The page's security policy allows only this script and this style, by their hashes: no other
+code and no network.
 """
 
 import base64
@@ -51,7 +52,7 @@ def attention_page(report: dict[str, Any]) -> str:
 
 
 def joined_modules(folder: Traversable, entry: str) -> str:
-    """Return `entry` and all its imports as one script, in order of dependence."""
+    """Return `entry` and all its imports as one script, each module after those that it imports."""
     order: list[str] = []
 
     def visit(name: str, above: tuple[str, ...]) -> None:

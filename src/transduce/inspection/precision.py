@@ -1,7 +1,7 @@
-"""Comparison of the float32 pass in a report with the translating model: bfloat16, int8, or an ensemble.
+"""Comparison of the float32 pass in a report with the model that translated: bfloat16, int8, or an ensemble.
 
-Both compute the log-probability of the same tokens. The translating model does so token by token, as in the search, so
-the comparison works for every model that can be searched.
+Both compute the log-probability of the same tokens. The model that translated does so token by token, as in the search,
+so the comparison works for every model that search works with.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from transduce.networks.stepwise import Stepwise
 
 @dataclass(frozen=True)
 class TranslationSource:
-    """What made the translation: its precision, how many models, and the log-probability of each target token."""
+    """The origin of a translation: precision, number of models, and the log-probability of each target token."""
 
     precision: str
     models: int

@@ -34,10 +34,10 @@ def record(network: Network, source: Sequence[int], target: Sequence[int]) -> Re
 @torch.no_grad()
 def attention_of(network: Network, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
     """Return the attention of one pair by kind; a network without attention is refused."""
-    assert not network.training, "dropout would change what is shown: call network.eval() first"
+    assert not network.training, "dropout would change the weights: call network.eval() first"
     blocks = network.attention(source, target)
     if not blocks:
-        raise ModelError(f"This network (kind {network.config.kind}) does not attend; there is nothing to show.")
+        raise ModelError(f"This network (kind {network.config.kind}) has no attention to show.")
     lengths = {"source": len(source), "target": len(target), "read": len(target)}
     for name, block in blocks.items():
         expected = tuple(sum(lengths[part] for part in axis.split("+")) for axis in (block.queries, block.keys))

@@ -1,8 +1,8 @@
 """The attention report: tokens, weights of every layer and head, candidates, alignment; as JSON and as a page.
 
-The target's query of row t is the position that predicts target token t: it has read the start token and the tokens
-before t. Keys of self-attention are named by what was read, so the first is the start token. `contract.py` says what
-each field of the JSON means.
+Row t of a block with target queries belongs to the position that predicts target token t, which has read the start
+token and the target tokens before t. Keys of the decoder's self-attention are the tokens read, so the first is the
+start token. `contract.py` explains each field of the JSON.
 """
 
 import base64
@@ -49,7 +49,7 @@ class NextTokenCandidate:
 
 @dataclass(frozen=True)
 class AttentionReport:
-    """What every attention head did for one pair."""
+    """The attention of every head for one pair, with candidates and alignment."""
 
     source: TokenizedSentence
     target: TokenizedSentence
@@ -70,12 +70,12 @@ class AttentionReport:
 
     @property
     def largest_difference(self) -> float:
-        """How far what translated is from the float32 pass shown: in the log-probability of a token, at most."""
+        """The largest difference, over tokens, in log-probability between the translation and the float32 pass."""
         own = [token.log_probability or 0.0 for token in self.target.tokens]
         return max((abs(a - b) for a, b in zip(own, self.translated.log_probabilities, strict=True)), default=0.0)
 
     def to_entry(self) -> ReportEntry:
-        """Return the report as the contract writes it."""
+        """Return the report in the form of the JSON contract."""
         return ReportEntry(
             source=_sentence_entry(self.source),
             target=_sentence_entry(self.target),
@@ -121,7 +121,7 @@ def inspect(
     translated: TranslationSource,
     with_numbers: bool = False,
 ) -> AttentionReport:
-    """Return what every head did when the float32 `network` reads `source` and predicts `target`.
+    """Return the report on a pass in which the float32 `network` reads `source` and predicts `target`.
 
     `tokenizer` is that of the targets.
     """
@@ -157,7 +157,7 @@ def _alignment(
 def _candidates(
     log_TV: Tensor, tokenizer: Tokenizer, *, named: Sequence[Token]
 ) -> tuple[tuple[NextTokenCandidate, ...], ...]:
-    """Return the best tokens of every position; those of the pair go by the names they have there."""
+    """Return the most probable tokens of every position; tokens of the pair keep the names they have there."""
     names = {token.id: token.text for token in named}
     best = log_TV.exp().topk(min(CANDIDATES, log_TV.size(-1)), dim=-1)
     return tuple(
@@ -184,7 +184,7 @@ def _alignment_entry(alignment: Alignment) -> AlignmentEntry:
 
 
 def block_entry(block: AttentionBlock, *, has_numbers: bool) -> BlockEntry:
-    """Return a block as the contract writes it, with its queries, keys and values if asked for."""
+    """Return a block in the form of the JSON contract, with its queries, keys and values if `has_numbers`."""
     layers, heads, queries, keys = block.weights_LHQK.shape
     halves = block.weights_LHQK.detach().half().numpy().astype("<f2").tobytes()
     return BlockEntry(

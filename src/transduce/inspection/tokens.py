@@ -1,8 +1,8 @@
-"""Tokens with their share of the text, and the word that they belong to.
+"""Tokens with their spans in the text and the words that they belong to.
 
-For a given text the tokenizer knows the spans. A translation is a sequence of ids that search found, which may differ
-from how the tokenizer would cut its text: its spans are computed from the ids' bytes, through the
-steps that decode them.
+For a given text the tokenizer returns the spans. A translation is a sequence of ids that search found, which may differ
+from the tokenizer's ids for the same text, so its spans are computed from the bytes of the ids, through the steps that
+decode them.
 
 A word begins at the tokenizer's mark, at a placeholder, where punctuation begins or ends, and with each piece of a
 script that is written without spaces.
@@ -51,7 +51,7 @@ def tokens_of_text(
 def tokens_of_ids(
     tokenizer: Tokenizer, ids: Sequence[int], *, originals: Sequence[str]
 ) -> tuple[str, tuple[Token, ...]]:
-    """Return the text that `ids` stand for, placeholders put back, and the tokens with their spans in it."""
+    """Return the text of `ids` with its placeholders restored, and the tokens with their spans in it."""
     written, character_spans = _decoded([tokenizer.written(token) for token in ids])
     normal, starts = normalize_with_starts(written.replace(WORD_MARK, " "))
     normal, starts = _without_foreign(normal, starts, placeholders=len(originals))
@@ -61,7 +61,7 @@ def tokens_of_ids(
 
 
 def name_of(tokenizer: Tokenizer, token: int, *, originals: Sequence[str] = ()) -> str:
-    """Return the name of a token: its piece, what a placeholder stands for, or <EOS>."""
+    """Return the name of a token: its piece, the original of a placeholder, or <EOS>."""
     if token == tokenizer.special.end:
         return "<EOS>"
     named = dict(zip(tokenizer.symbols, originals, strict=False))
@@ -79,7 +79,7 @@ def words_of(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int | None]:
             before = ""
             continue
         kind = "placeholder" if token in tokenizer.symbols else _kind_of(written)
-        # A mark that stands alone is the beginning of the word after it.
+        # A token that is only a mark begins the word after it.
         continues = before == "mark" or (kind == before and kind in ("letters", "punctuation"))
         if written.startswith(WORD_MARK.encode()) or not continues:
             word += 1
@@ -111,7 +111,7 @@ def _assembled(
 
 
 def _without_foreign(normal: str, starts: list[int], *, placeholders: int) -> tuple[str, list[int]]:
-    """Leave out symbols that stand for nothing, and a space where that leaves two, as `restore` does."""
+    """Remove symbols without an original, and a space if that leaves two in a row, as `restore` does."""
     foreign = RESERVED[placeholders:]
     if not any(symbol in normal for symbol in foreign):
         return normal, starts
@@ -126,7 +126,7 @@ def _without_foreign(normal: str, starts: list[int], *, placeholders: int) -> tu
 
 
 def _decoded(shares: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text of byte strings that follow each other, and the characters that each has a share in."""
+    """Return the text of consecutive byte strings, and the span of the characters to which each contributes."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     written, spans, is_cut = "", list[tuple[int, int]](), list[bool]()
     for number, share in enumerate(shares):
@@ -134,7 +134,7 @@ def _decoded(shares: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:
         written += decoder.decode(share, final=number == len(shares) - 1)
         spans.append((before, len(written)))
         is_cut.append(bool(decoder.getstate()[0]))
-    for number in reversed(range(len(spans) - 1)):  # bytes that end within a character have a share in all of it
+    for number in reversed(range(len(spans) - 1)):  # a part that ends within a character spans all of it
         if is_cut[number]:
             spans[number] = (spans[number][0], max(spans[number][1], spans[number + 1][1]))
     return written, spans

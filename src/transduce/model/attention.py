@@ -3,7 +3,7 @@
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V                                  (equation 1)
     MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O,  head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
 
-The h matrices W_i^Q are the blocks of rows of one matrix W_Q, and so for W_K and W_V: one product makes all heads.
+One matrix W_Q holds the h matrices W_i^Q as blocks of rows, so that one product makes all heads; W_K and W_V likewise.
 
 Departure: a query that may see no key gets zeros, where the equation is undefined.
 Departures by name (`ModelConfig.scores`, `attention_bias`, `attention_dropout`): the scores that 3.2.1 compares
@@ -24,8 +24,8 @@ from transduce.networks.initialization import glorot_linear
 def softmax(scores: Tensor) -> Tensor:
     """Return e^{x_i} / Σ_j e^{x_j} over the last axis, computed so that no exponent overflows.
 
-    Subtracting the row's maximum changes nothing, since softmax(x + c) = softmax(x), and leaves every exponent
-    at most 0. A row of nothing but -inf has no softmax: it gives NaN, and its caller must hide it.
+    Subtracting the row's maximum does not change the result, since softmax(x + c) = softmax(x), and makes every
+    exponent at most 0. A row of -inf only has no softmax: the result is NaN, and the caller must mask it.
     """
     exponentials = (scores - scores.amax(dim=-1, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
@@ -74,7 +74,7 @@ def attend_fast(
     )
     if visible_BHQK is None:
         return mixed_BHQG
-    # What the fused kernels give for a row that sees nothing differs by version and device: say it ourselves.
+    # For a row with no visible key, the result of the fused kernels depends on version and device: set it to zero.
     return mixed_BHQG.masked_fill(~visible_BHQK.any(dim=-1, keepdim=True), 0.0)
 
 
@@ -97,7 +97,7 @@ class MultiHeadAttention(AttentionSublayer):
             self.v_HE = nn.Parameter(nn.init.xavier_uniform_(torch.empty(config.heads, config.query_width)))
 
     def forward(self, query_BQD: Tensor, memory_BKD: Tensor, *, visible_BHQK: Tensor | None = None) -> Tensor:
-        """Return what each query gathers from `memory_BKD`, shape (B, Q, D)."""
+        """Return MultiHead(Q, K, V) of the queries over `memory_BKD`, shape (B, Q, D)."""
         query_BHQE, key_BHKE, value_BHKG = self.project(query_BQD, memory_BKD)
         return self.combine(query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK)
 
@@ -136,7 +136,7 @@ class MultiHeadAttention(AttentionSublayer):
         return mixed
 
     def weights(self, query_BHQE: Tensor, key_BHKE: Tensor, *, visible_BHQK: Tensor | None) -> Tensor:
-        """Return the attention weights of every head, written out, whatever the scores are: for looking at them."""
+        """Return the attention weights of every head for any kind of scores, without the fused kernel."""
         if self.scores == "additive":
             # Bahdanau's compatibility: one hidden layer, v · tanh(q + k).
             hidden_BHQKE = (query_BHQE[:, :, :, None] + key_BHKE[:, :, None]).tanh()

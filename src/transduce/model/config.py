@@ -41,23 +41,23 @@ class ModelConfig(NetworkConfig, frozen=True):
     dropout: Probability = 0.1
     """P_drop, on each sub-layer's output before it is added, and on sums of embeddings and positions. (5.4)"""
     norm: Literal["post", "pre"] = "post"
-    """Where layer normalisation stands: `post`, LayerNorm(x + Sublayer(x)), is the paper's; `pre`, x +
+    """Place of layer normalisation: `post`, LayerNorm(x + Sublayer(x)), is the paper's; `pre`, x +
     Sublayer(LayerNorm(x)) with a final norm on each stack, is the departure of the authors' later code and
     easier to train. (3.1)
     """
     norm_epsilon: PositiveFloat = 1e-6
-    """What layer normalisation adds to the variance; not in the paper. The default is the authors' code's and
-    Marian's; fairseq, CTranslate2 and PyTorch have 1e-5. (3.1)
+    """Number that layer normalisation adds to the variance; not in the paper. The default is that of the authors'
+    code and of Marian; fairseq, CTranslate2 and PyTorch have 1e-5. (3.1)
     """
     final_norm: bool | None = None
-    """Normalise the output of each stack; unless given, with pre-norm. PyTorch's own Transformer always does. (3.1)"""
+    """Normalise the output of each stack; unless given, only with pre-norm. PyTorch's Transformer always does. (3.1)"""
     decoder_mixer: Literal["attention", "ssru"] = "attention"
     """How a target position reads those before it: by self-`attention` as in the paper, or by an `ssru`, a recurrent
     unit whose state is one vector; Marian's small models have it. (3.2.3)
     """
     positions: Literal["sinusoidal", "sinusoidal_halves", "concatenated", "learned", "none"] = "sinusoidal"
-    """How positions are told apart: `sinusoidal` is the paper's formula; `sinusoidal_halves` has the same numbers,
-    all sines before all cosines, as Hugging Face's Marian; `concatenated` is the authors' code's sines then cosines
+    """Positional encoding: `sinusoidal` is the paper's formula; `sinusoidal_halves` has the same numbers, all sines
+    before all cosines, as in Hugging Face's Marian; `concatenated`, as in the authors' code, is sines then cosines
     over slightly longer wavelengths; `learned` is row E of Table 3; `none` leaves a bag of words. (3.5)
     """
     first_position: NonNegativeInt = 0
@@ -88,7 +88,7 @@ class ModelConfig(NetworkConfig, frozen=True):
     models of fairseq and Marian have two. [pieces] (3.4)
     """
     embedding_scale: PositiveFloat | None = None
-    """What embeddings are multiplied by; √d_model unless given. It is 1 in GPT-2 and BERT. (3.4)"""
+    """Factor of the embeddings; √d_model unless given. It is 1 in GPT-2 and BERT. (3.4)"""
     embedding_norm: bool = False
     """Normalise the sums of embeddings and positions, before their dropout, as BERT and BART do. (3.4)"""
     start_from_zeros: bool = False
@@ -98,7 +98,7 @@ class ModelConfig(NetworkConfig, frozen=True):
 
     @model_validator(mode="after")
     def heads_share_the_width(self) -> Self:
-        """Refuse a width that the heads cannot share equally, unless d_k and d_v say what each head gets."""
+        """Refuse a width that the heads cannot share equally, unless d_k and d_v are given."""
         if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
             narrower = self.d_model - self.d_model % self.heads
             suggestion = f"{narrower} or {narrower + self.heads}" if narrower else f"{self.heads}"
@@ -120,7 +120,7 @@ class ModelConfig(NetworkConfig, frozen=True):
 
     @model_validator(mode="after")
     def options_do_not_contradict_each_other(self) -> Self:
-        """Refuse one matrix for two vocabularies, and a number for positions that no formula computes."""
+        """Refuse one matrix for two vocabularies, and a first position for positions without a formula."""
         if self.source_vocabulary_size is not None and self.tied in ("all", "inputs"):
             raise ValueError(
                 f'tied = "{self.tied}" makes one matrix of the source and the target embedding, but with '
@@ -156,7 +156,7 @@ class ModelConfig(NetworkConfig, frozen=True):
 
     @property
     def embedding_factor(self) -> float:
-        """What embeddings are multiplied by."""
+        """The factor of the embeddings."""
         return math.sqrt(self.d_model) if self.embedding_scale is None else self.embedding_scale
 
     @property

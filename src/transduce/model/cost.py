@@ -1,8 +1,8 @@
-"""What the Transformer costs, from its sizes alone.
+"""The cost of the Transformer, computed from its sizes.
 
     P = V·d + N·(3A + 2F + 10d),   A = 2·d·h·d_k + 2·d·h·d_v,   F = 2·d·d_ff + d_ff + d
 
-is the parameter count of the paper's model (one matrix, sinusoids, no biases in attention); the options add theirs.
+P is the parameter count of the paper's model (one matrix, sinusoids, no biases in attention); options may add more.
 """
 
 from transduce.model.config import ModelConfig
@@ -30,7 +30,7 @@ def part_of(parameter: str) -> str:
 
 
 def transformer_cost(config: ModelConfig, source: int, target: int) -> Cost:
-    """Return what a forward pass over a pair of these lengths costs; Table 1's n² term is in it."""
+    """Return the cost of a forward pass over a pair of these lengths, Table 1's n² term included."""
     d, heads, d_k, d_v = config.d_model, config.heads, config.query_width, config.value_width
     half = 2 * (d * heads * d_k + d * heads * d_v)  # the projections of the queries' side, or of the keys' side
     product = 2 * heads * (d_k + d_v)

@@ -1,7 +1,7 @@
-"""What the decoder remembers, so that decoding one token more costs one token, not the whole sentence.
+"""The decoder's cache: with it, one more token costs a pass over that token, not over the whole sentence.
 
-Rows are sentence-major: beam w of sentence b is row b * W + w. What comes from the source (the keys and values of
-the attention over the encoder's output) is held once per sentence and shared by its beams.
+Rows are sentence-major: beam w of sentence b is row b * W + w. The keys and values of the attention over the
+encoder's output are held once per sentence and shared by its beams.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from transduce.networks.past import KeysAndValues, RecurrentState
 
 @dataclass
 class LayerCache:
-    """One decoder layer's past, and its keys and values of the source."""
+    """One decoder layer's cache of the target positions so far, and its keys and values of the source."""
 
     past: KeysAndValues | RecurrentState
     cross_keys_BHSE: Tensor
@@ -23,7 +23,7 @@ class LayerCache:
 
 @dataclass
 class DecodingCache:
-    """What the decoder remembers of B sentences with W beams each."""
+    """The cache of all decoder layers for B sentences with W beams each."""
 
     layers: list[LayerCache]
     source_visible_BS: Tensor

@@ -3,8 +3,8 @@
 One V x d_model matrix serves as source embedding, target embedding and, transposed, as the linear map before
 the softmax. "In the embedding layers, we multiply those weights by √d_model."
 
-The matrix is drawn with standard deviation d_model^-0.5, as its use before the softmax wants; the factor brings
-the inputs back to unit scale beside the positions.
+The matrix is drawn with standard deviation d_model^-0.5, which suits its use before the softmax; the factor √d_model
+brings the embeddings to the scale of the positional encodings.
 
 Departures by name: two or three separate matrices (`ModelConfig.tied`), of which the source's may have a vocabulary of
 its own (`source_vocabulary_size`); another factor (`embedding_scale`); zeros in place of the start token's embedding
@@ -24,7 +24,7 @@ _TIES = {"all": (True, True), "decoder": (False, True), "inputs": (True, False),
 
 
 class Embeddings(nn.Module):
-    """The source, target and output matrices, of which the paper makes one."""
+    """The source, target and output matrices, which are one matrix in the paper."""
 
     def __init__(self, config: ModelConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> None:
         super().__init__()

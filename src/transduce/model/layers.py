@@ -2,7 +2,7 @@
 
     LayerNorm(x + Dropout(Sublayer(x)))
 
-stands around every sub-layer, the dropout being section 5.4's. An encoder layer has two sub-layers,
+is applied to every sub-layer; the dropout is that of section 5.4. An encoder layer has two sub-layers,
 self-attention and feed-forward; a decoder layer has a third between them, attention over the encoder's output.
 
 Departures by name: `ModelConfig.norm = "pre"`, x + Dropout(Sublayer(LayerNorm(x))), as in the authors' later code;
@@ -27,7 +27,7 @@ def layer_norm(config: ModelConfig) -> nn.LayerNorm:
 
 
 class Residual(nn.Module):
-    """Section 3.1's frame around a sub-layer: dropout, residual connection, layer normalisation."""
+    """Dropout, residual connection and layer normalisation around a sub-layer (section 3.1)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class DecoderLayer(nn.Module):
         return LayerCache(past, keys_BHSE.contiguous(), values_BHSG.contiguous())
 
     def forward_next(self, inputs_BWD: Tensor, cache: LayerCache, *, source_visible_BHWS: Tensor) -> Tensor:
-        """Return the output for one more token of each of W beams, shape (B, W, D), from what the cache holds."""
+        """Return the output for one more token of each of W beams, shape (B, W, D), and extend the cache by it."""
 
         def read_past(x_BWD: Tensor) -> Tensor:
             # Each beam has its own past, so here a row is a beam and its one position.

@@ -3,7 +3,7 @@
 The decoder's self-attention must not see later positions: "masking out (setting to -inf) all values in the
 input of the softmax which correspond to illegal connections". A mask here is named for what `True` means.
 
-Beyond the paper: padding, which a batch of sentences of unequal length needs, is invisible to everyone.
+Beyond the paper: a batch of sentences of unequal length needs padding, which is visible to no query.
 """
 
 import torch

@@ -51,7 +51,7 @@ FORMULAS: Mapping[str, Callable[[int, int], Tensor]] = {
 
 
 def computed_positions(config: ModelConfig, length: int) -> Tensor:
-    """Return the vectors of a sentence's first `length` positions, where none is learned, shape (T, D), float64."""
+    """Return the vectors of a sentence's first `length` positions by formula, shape (T, D), float64."""
     return FORMULAS[config.positions](config.first_position + length, config.d_model)[config.first_position :]
 
 

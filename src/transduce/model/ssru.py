@@ -2,11 +2,11 @@
 
     f_t = σ(W_f x_t + b_f)        c_t = f_t ∘ c_{t-1} + (1 - f_t) ∘ W x_t,   c_0 = 0        SSRU(x)_t = max(0, c_t)
 
-A departure by name (`ModelConfig.decoder_mixer`), which Marian's small models have. What a position knows of those
-before it is one vector, c, so decoding keeps one vector per layer however long the sentence is.
+A departure by name (`ModelConfig.decoder_mixer`), used in Marian's small models. One vector, c, carries all information
+about earlier positions, so decoding keeps one vector per layer for a sentence of any length.
 
-Training takes the steps one after the other. A cumulative product of f in their place underflows, and doubling the
-distance in each step took 7 to 10 times as long on a CPU; the steps take a third to a tenth of one product with W.
+Training computes the steps one after the other; they take a third to a tenth of the time of one product with W. A
+cumulative product of f would underflow, and a parallel scan by doubling took 7 to 10 times as long on a CPU.
 """
 
 import torch
@@ -17,7 +17,7 @@ from transduce.networks.initialization import glorot_linear
 
 
 class SSRU(nn.Module):
-    """A gate f, which says how much of the state stays, and a candidate W x, which takes the place of the rest."""
+    """A recurrent unit with a gate f, the share of the state that stays, and a candidate W x for the rest."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class SSRU(nn.Module):
 
     def forward(self, inputs_BTD: Tensor, state_BD: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the outputs, shape (B, T, D), and the last state, shape (B, D); without a state it is zeros."""
-        # In bf16 a gate near 1 would let nothing new into the state: at least float32.
+        # In bf16 a gate near 1 rounds to 1 and the state would not change: compute in at least float32.
         exact = torch.promote_types(inputs_BTD.dtype, torch.float32)
         gate_BTD = self.W_f(inputs_BTD).to(exact).sigmoid()
         new_BTD = (1.0 - gate_BTD) * self.W(inputs_BTD)

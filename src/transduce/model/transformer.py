@@ -74,7 +74,7 @@ class Decoder(nn.Module):
 
     def forward_next(self, embedded_BWD: Tensor, cache: DecodingCache) -> Tensor:
         """Return the output for the next target position of every beam, shape (B, W, D)."""
-        # One position for all: positions run along axis 1, which here holds beams, so give them an axis of one.
+        # Positions run along axis 1, which here holds beams. All beams are at one position: add an axis of length 1.
         x_BWD = self.positions(embedded_BWD.flatten(end_dim=1)[:, None], after=cache.length).view_as(embedded_BWD)
         x_BWD = self.dropout(self.embedding_norm(x_BWD))
         source_visible_BHWS = as_keys(cache.source_visible_BS)
@@ -107,7 +107,7 @@ class Transformer(Network):
         return self.config.learned_positions if self.config.positions == "learned" else None
 
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """Return the decoder's output at each label of `target_BT`, shape (B, T, D): what predicts that label."""
+        """Return the decoder's outputs that predict the labels `target_BT`, shape (B, T, D)."""
         inputs_BT = offset_by_one(target_BT, start=self.tokens.start)
         return self.decode(inputs_BT, self.encode(source_BS), source_visible_BS=self.visible(source_BS))
 
@@ -151,7 +151,7 @@ class Transformer(Network):
                 yield MatrixView(f"{name}.weight", (1, module.out_features, module.in_features))
 
     def cost(self, source_length: int, target_length: int) -> Cost:
-        """Return what a forward pass over a pair of these lengths costs."""
+        """Return the cost of a forward pass over a pair of these lengths."""
         return transformer_cost(self.config, source_length, target_length)
 
     def part_of(self, parameter: str) -> str:

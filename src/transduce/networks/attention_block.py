@@ -8,9 +8,9 @@ from torch import Tensor
 Axis = Literal["source", "target", "read", "source+read"]
 """What the positions of an axis are.
 
-`source`: the source tokens. `target`: the target tokens, each standing for the position that predicts it. `read`: what
-the decoder has read at those positions, the start token and then every target token but the last. `source+read`: both,
-one after the other.
+`source`: the source tokens. `target`: the target tokens, each at the position that predicts it. `read`: the tokens that
+the decoder reads at those positions, which are the start token and then every target token but the last. `source+read`:
+the axes `source` and `read`, one after the other.
 """
 
 Scores = Literal["scaled", "unscaled", "additive"]
@@ -25,7 +25,7 @@ class Projections:
     value_LHKG: Tensor
     scores: Scores
     scale: float
-    """What a dot product is multiplied by; 1 where scores are additive."""
+    """The factor of a dot product; 1 if scores are additive."""
     additive_LHE: Tensor | None = None
     """v of v · tanh(q + k), where scores are additive."""
 

@@ -1,4 +1,4 @@
-"""Attention sub-layers, and the weights that a network's own ones compute for one pair of sentences.
+"""Attention sub-layers, and a recording of the weights that they compute for one pair of sentences.
 
 A forward hook on each sub-layer computes the weights once more from the sub-layer's own inputs, with the written-out
 equation. So training and translation keep their fast kernels, and no layer has a flag. L counts layers.
@@ -24,8 +24,8 @@ AXES: Mapping[str, tuple[Axis, Axis]] = {
 class AttentionSublayer(nn.Module):
     """Attention with queries, keys and values by head, called with queries, memory and `visible_BHQK`.
 
-    Its place in the network says which kind it is: `cross_attention` goes from target to source, any other belongs to
-    the network's `encoder` or `decoder`, whichever holds it.
+    Its name in the network gives its kind: one named `cross_attention` goes from target to source; any other is
+    self-attention of the `encoder` or of the `decoder`, in which it is.
     """
 
     scores: Scores

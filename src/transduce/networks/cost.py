@@ -1,4 +1,4 @@
-"""What a network costs: parameters by part, operations, sequential steps, path length, memory.
+"""The cost of a network: parameters by part, operations, sequential steps, path length, memory.
 
 A multiplication and an addition count as two operations; only matrix products count. A backward pass costs two forward
 passes. Sequential steps and path length are the columns of Table 1.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one forward pass over one pair of sentences costs."""
+    """The cost of one forward pass over one pair of sentences."""
 
     operations: Mapping[str, int]
     """Floating-point operations by part of the network."""
@@ -51,7 +51,7 @@ def parameter_count(network: "Network") -> int:
 
 
 def training_memory(network: "Network", *, tokens: int, length: int = 25, bytes_per_activation: int = 4) -> int:
-    """Estimate the bytes that training needs at once: weights, gradients, Adam's two moments, activations."""
+    """Estimate the peak memory of training in bytes: weights, gradients, Adam's two moments, activations."""
     state = 4 * 4 * parameter_count(network)
     activations = tokens * network.cost(length, length).kept_numbers // length
     return state + bytes_per_activation * activations

@@ -1,8 +1,8 @@
-"""Which networks a capability handles: of every option the values that it computes rightly, and no others.
+"""Which networks a capability handles: an allow-list of the values of every option.
 
-The written-out gradient, the int8 engine and each export compute a network again with code of their own. Each lists
-what it handles, and declines another kind of network, another value of an option, and an option that it does not list.
-The one exception: an unlisted option is handled at its default, which is the paper's choice.
+The written-out gradient, the int8 engine and each export implement a network a second time. Each lists what it handles,
+and declines any other kind of network and any other value of an option. An option that is not listed is handled only at
+its default, which is the paper's choice.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""How weights start out, in every network; the paper does not say, so as in the authors' code.
+"""Initial weights of every network. The paper does not give them; these are those of the authors' code.
 
 Matrices are Glorot-uniform, between ±√(6 / (inputs + outputs)); biases are zero; embeddings and learned positions are
 normal with standard deviation d_model^-0.5. Layer normalisation starts with gain 1 and bias 0.
 
-Departure: a layer's queries, keys and values are drawn each by itself, where the authors' first code fused them.
+Departure: the matrices of queries, keys and values are drawn separately; the authors' first code fused them.
 """
 
 import torch
@@ -22,6 +22,6 @@ def glorot_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
 def normal_rows(rows: int, d_model: int) -> nn.Parameter:
     """Return a table of vectors, one row each, drawn from N(0, 1 / d_model)."""
     table = torch.empty(rows, d_model)
-    if not table.is_meta:  # where there is nothing to fill, torch would still load its compiler, for seconds
+    if not table.is_meta:  # on the meta device, torch would load its compiler for seconds and fill no memory
         nn.init.normal_(table, std=d_model**-0.5)
     return nn.Parameter(table)

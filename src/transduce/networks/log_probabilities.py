@@ -1,4 +1,4 @@
-"""log p(y | x), as loss, perplexity and likelihood mean it.
+"""log p(y | x), for loss, perplexity and likelihood.
 
     log p(y | x) = Σ_t log softmax(logits(h_t))[y_t]
 
@@ -20,7 +20,7 @@ def log_softmax(logits: Tensor) -> Tensor:
 
 
 def token_log_probabilities(hidden_BTD: Tensor, output: Output, target_BT: Tensor) -> Tensor:
-    """Return log p of each label, shape (B, T); the value at a padded position means nothing."""
+    """Return log p of each label, shape (B, T); the value at a padded position has no meaning."""
     hidden_ND, label_N = hidden_BTD.flatten(end_dim=-2), target_BT.flatten()
     chosen = [
         log_softmax(output.logits(some_ND)).gather(-1, some_N[:, None])[:, 0]

@@ -1,7 +1,7 @@
-"""The network as every floor above sees it: training, search, inspection and model directories ask for this alone.
+"""The base class of all networks, which training, search, inspection and model directories use.
 
-A network computes p(y_t | x, y_<t) as softmax(output layer(hidden vector at t)). It offers the hidden vectors of a
-whole pair at once, for training, and of one position at a time over a state of its own, for search.
+A network computes p(y_t | x, y_<t) as softmax(output layer(hidden vector at t)). For training it computes the hidden
+vectors of a whole pair at once; for search, of one position at a time from a decoding state.
 """
 
 from abc import abstractmethod
@@ -50,9 +50,9 @@ class NetworkConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
 
 @dataclass(frozen=True)
 class MatrixView:
-    """A parameter as the matrices it holds, for an optimizer that moves matrices: (blocks, rows, columns).
+    """The shape of a parameter as a stack of matrices, for Muon: (blocks, rows, columns).
 
-    A linear map is one block. The gates of a recurrent cell that lie in one parameter are a block each.
+    A linear map is one block. If one parameter holds several gates of a recurrent unit, each gate is a block.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Network(nn.Module):
 
     @abstractmethod
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """Return the hidden vector at each label of `target_BT`, shape (B, T, D): what predicts that label."""
+        """Return the hidden vectors that predict the labels `target_BT`, shape (B, T, D)."""
 
     @abstractmethod
     def start(self, source_BS: Tensor) -> Any:  # noqa: ANN401 - each network has a state of its own
@@ -97,18 +97,18 @@ class Network(nn.Module):
 
     @property
     def longest_sentence(self) -> int | None:
-        """The most tokens that a sentence of either side may have, or None if nothing bounds them."""
+        """The most tokens that a sentence of either side may have, or None if there is no bound."""
         return None
 
     def longest_target(self, source_length: int) -> int | None:
-        """Return the most tokens that can be predicted for a source of this length, or None if nothing bounds them."""
+        """Return the most tokens that can be predicted for a source of this length, or None if there is no bound."""
         return self.longest_sentence
 
     def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
         """Return the attention of one pair by kind, empty for a network that does not attend.
 
-        `target` are the labels, their end token included. Unless a network says otherwise, its attention is that of its
-        attention sub-layers.
+        `target` are the labels, their end token included. The default records every `AttentionSublayer`; a network with
+        attention of another form overrides it.
         """
         return record_attention(self, source, target)
 

@@ -1,4 +1,4 @@
-"""What one layer of a decoder keeps of the target positions so far: keys and values, or one state.
+"""The cache of one decoder layer for the target positions so far: keys and values, or one recurrent state.
 
 Rows are sentence-major: beam w of sentence b is row b * W + w, and R = B * W. K is the capacity of a table.
 """
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass
 class KeysAndValues:
-    """The past of self-attention: keys and values of all positions, of which `length` are filled."""
+    """The cache of self-attention: tables of keys and values, in which `length` positions are filled."""
 
     keys_RHKE: Tensor
     values_RHKG: Tensor
@@ -34,7 +34,7 @@ class KeysAndValues:
 
 @dataclass
 class RecurrentState:
-    """The past of a recurrent unit: its state, None before the first position."""
+    """The cache of a recurrent unit: its state, or None before the first position."""
 
     state_RD: Tensor | None = None
 

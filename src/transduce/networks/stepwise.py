@@ -1,10 +1,10 @@
-"""What search needs of a model: one more token's log-probabilities at a time, as numpy arrays.
+"""The interface of a model for search: the log-probabilities of the next token, one position at a time, in numpy.
 
-Whatever can `start`, `step` and `select` can be searched: a network of torch, the int8 engine, an ensemble, or a Markov
-chain of ten lines, with which the search is tested against exhaustive enumeration. `Restrictable` and `Ranking` are
-optional: a model that has them is searched faster, with the same result.
+Search works with any object that has `start`, `step` and `select`: a torch network, the int8 engine, an ensemble, or a
+Markov chain of ten lines, with which tests compare the search to exhaustive enumeration. `Restrictable` and `Ranking`
+are optional: they make the search faster and do not change its result.
 
-Rows are sentence-major: beam w of sentence b is row b * W + w, so what comes from the source stays one per sentence.
+Rows are sentence-major: beam w of sentence b is row b * W + w, so the beams of a sentence can share its source tensors.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Booleans = NDArray[np.bool_]
 
 
 class Stepwise(Protocol[State]):
-    """A model of p(next token | source, tokens so far) that is asked one position at a time."""
+    """A model of p(next token | source, tokens so far) that is evaluated one position at a time."""
 
     @property
     def source_padding(self) -> int:
@@ -37,7 +37,7 @@ class Stepwise(Protocol[State]):
         """The special tokens of its outputs."""
 
     def longest_target(self, source_length: int) -> int | None:
-        """Return the most tokens that it can predict for a source of this length, or None if nothing bounds them."""
+        """Return the most tokens that it can predict for a source of this length, or None if there is no bound."""
 
     def start(self, source_BS: Ids) -> State:
         """Return the state of a padded batch of sources before any target token, with one beam each."""
@@ -50,7 +50,7 @@ class Stepwise(Protocol[State]):
         """
 
     def select(self, state: State, sentences_B: Ids, beams_BW: Ids) -> State:
-        """Keep the named sentences, in that order, and for each the named ones of its beams.
+        """Keep the sentences `sentences_B`, in that order, and for each of them the beams `beams_BW`.
 
         `sentences_B` has shape (B',) and `beams_BW` (B', W'), where W' may differ from the W before: new beam w of new
         sentence b continues the old beam `beams_BW[b, w]` of old sentence `sentences_B[b]`.
@@ -59,12 +59,12 @@ class Stepwise(Protocol[State]):
 
 @runtime_checkable
 class Restrictable(Protocol):
-    """A model that can be asked about some tokens alone, and is faster for it."""
+    """A model that can compute the log-probabilities of a list of tokens only, which is faster."""
 
     def restrict(self, state: Any, lists_BL: Ids, is_padding_BL: Booleans) -> None:  # noqa: ANN401
-        """From now on answer for each sentence about the tokens of its list alone, in their order.
+        """Make later steps return, for each sentence, only the tokens of its list, in the order of the list.
 
-        Log-probabilities are of the softmax over the list; where it is padded they are -inf.
+        The softmax is over the list; log-probabilities of its padding are -inf.
         """
 
 
@@ -72,7 +72,8 @@ class Restrictable(Protocol):
 class BestExtensions:
     """The best one-token extensions of each sentence's beams, C for each sentence, best first.
 
-    Equal ones are in the order of their beams, then of their tokens. Log-probability -inf marks an impossible one.
+    Extensions with equal sums are in the order of their beams, then of their tokens. Log-probability -inf marks an
+    impossible extension.
     """
 
     log_probabilities_BC: LogProbabilities
@@ -88,7 +89,7 @@ class Ranking(Protocol):
     """A model that can choose the best extensions itself, so that only those are copied from its device."""
 
     prefers_ranking: bool
-    """Whether that is faster than to copy all log-probabilities."""
+    """Whether `step_best` is faster than copying all log-probabilities."""
 
     def step_best(
         self,
@@ -99,7 +100,7 @@ class Ranking(Protocol):
         count: int,
         forbidden: Sequence[int],
     ) -> BestExtensions:
-        """Step, and return the `count` best extensions of each sentence, or all there are.
+        """Step, and return the `count` best extensions of each sentence, or all if there are fewer.
 
         `alive_BW` holds the log-probability of each beam before the step. `forbidden` tokens are impossible.
         """

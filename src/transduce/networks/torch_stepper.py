@@ -1,4 +1,4 @@
-"""A network of torch as a model that search can ask: numpy in, log-probabilities in numpy out."""
+"""A torch network behind the interface of search: numpy ids in, numpy log-probabilities out."""
 
 import math
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ class TorchStepper:
 
     @property
     def source_padding(self) -> int:
-        """The network's own, which both sides share."""
+        """The network's padding id, which both sides share."""
         return self.network.tokens.padding
 
     @property
     def tokens(self) -> SpecialTokens:
-        """The network's own."""
+        """The network's special tokens."""
         return self.network.tokens
 
     def longest_target(self, source_length: int) -> int | None:
-        """Return the network's own bound."""
+        """Return the network's bound."""
         return self.network.longest_target(source_length)
 
     @torch.no_grad()  # inference_mode would leave tables in the network that it could not be trained with afterwards
@@ -44,7 +44,7 @@ class TorchStepper:
 
     @torch.no_grad()
     def step(self, state: Any, tokens_BW: Ids) -> LogProbabilities:  # noqa: ANN401
-        """Decode one position more; the softmax is taken in float32, or in float64 if the network is."""
+        """Decode one more position; the softmax is in float32, or in float64 if the network is."""
         log_probabilities_BWV: LogProbabilities = self._log_probabilities(state, tokens_BW).cpu().numpy()
         return log_probabilities_BWV
 
@@ -58,7 +58,7 @@ class TorchStepper:
         count: int,
         forbidden: Sequence[int],
     ) -> BestExtensions:
-        """Decode one position more and choose the best extensions on the network's device."""
+        """Decode one more position and choose the best extensions on the network's device."""
         log_probabilities_BWV = self._log_probabilities(state, tokens_BW)
         log_probabilities_BWV[..., list(forbidden)] = -math.inf
         sums_BN = (log_probabilities_BWV + self._tensor(alive_BW)[..., None]).flatten(start_dim=1)
@@ -79,9 +79,9 @@ class TorchStepper:
 
 
 def _stable_topk(values_BN: Tensor, *, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` largest values (or all there are), largest first, and where they are; ties by position.
+    """Return the `count` largest values (all if fewer), largest first, and their positions; ties by position.
 
-    torch.topk promises no order among equals, but it is fast and equals are rare: only they pay for a stable sort.
+    torch.topk is fast but promises no order among equals. Equals are rare; only when there are any, we sort stably.
     """
     size = values_BN.size(1)
     count = min(count, size)

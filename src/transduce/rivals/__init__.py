@@ -1,4 +1,4 @@
-"""The networks that the paper compares itself with, a file each, on the seam of `networks/`.
+"""The networks that the paper compares itself with, one file each; each implements `networks.network.Network`.
 
 rnnsearch.py    recurrent encoder and decoder with additive attention, Bahdanau et al. 2015
 """

@@ -65,7 +65,7 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
 
     @property
     def depth(self) -> int:
-        """Two units read and one writes."""
+        """Three units: two read the source, one writes the target."""
         return 3
 
     @property
@@ -79,7 +79,7 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
         return f"recurrent with attention, states {self.d_model} wide, embeddings {self.embedding_width}"
 
 
-# Whether source and target share a matrix, and whether the output has it, too.
+# Whether source and target share a matrix, and whether the output shares it too.
 _TIES = {"none": (False, False), "inputs": (True, False), "all": (True, True)}
 
 
@@ -104,7 +104,7 @@ class GatedUnit(nn.Module):
 
 @dataclass
 class RnnSearchState:
-    """What decoding remembers: what it reads of each sentence, and the recurrent state of each beam."""
+    """The decoding state: the annotations and keys of each sentence, and the recurrent state of each beam."""
 
     annotations_BSN: Tensor
     keys_BSA: Tensor
@@ -194,7 +194,7 @@ class RnnSearch(Network):
                 yield MatrixView(f"{name}.weight", (gates, module.out_features // gates, module.in_features))
 
     def cost(self, source_length: int, target_length: int) -> Cost:
-        """Return what a forward pass costs: one position waits for the one before it."""
+        """Return the cost of a forward pass, in which each position waits for the one before it."""
         c, n, m = self.config, source_length, target_length
         d, e, a, o = c.d_model, c.embedding_width, c.alignment_width, c.output_width
         unit, align = 3 * d * (e + d), a * d + n * (a + 2 * d)
@@ -226,7 +226,7 @@ class RnnSearch(Network):
         return torch.cat(befores, dim=1), embedded_BTE, torch.cat(contexts, dim=1), torch.cat(weights, dim=1)
 
     def _attend(self, state: RnnSearchState, query_BWD: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what each beam reads of the annotations, and how much of each."""
+        """Return the context of each beam, which is its weighted mean of the annotations, and the weights."""
         hidden_BWSA = (self.W_a(query_BWD)[:, :, None] + state.keys_BSA[:, None]).tanh()
         scores_BWS = (hidden_BWSA @ self.v_A.to(hidden_BWSA.dtype)).float()
         scores_BWS = scores_BWS.masked_fill(~state.visible_BS[:, None], -torch.inf)

@@ -4,9 +4,9 @@ Byte-pair encoding joins neighbouring pieces, always the pair of best rank, unti
 every step first drops each possible join with probability p and then makes the best remaining join. If it drops all
 joins, the word is finished.
 
-At one step, the number of joins dropped before the first that is kept has a geometric distribution. So has the number
-of steps before the first one that drops the best join. Random numbers are therefore drawn per disturbed step, not per
-possible join, and for most words one number shows that no step is disturbed:
+At one step, the number of joins dropped before the first kept join has a geometric distribution. The number of steps
+before the first step that drops the best join ("disturbed" below) has one too. So we draw random numbers per disturbed
+step, not per possible join, and for most words one number shows that no step is disturbed:
 
     P(k joins are passed over) = (1 - p) pᵏ            P(n steps go undisturbed) = (1 - p)ⁿ
 

@@ -5,8 +5,8 @@ let sentencepiece learn from the counts. This uses every line, needs memory for 
 same vocabulary for the same lines on any number of cores.
 
 Departures: a word is cut every 64 characters, because sentencepiece aborts on one of 65,536. Above two million
-different words, the rarer half is dropped. A character is left to the bytes if less than one character in ten million
-is this one, or if the vocabulary has no room for it.
+different words, the rarer half is dropped. A character gets no piece and is spelled in bytes if it is rarer than one in
+ten million characters of the text, or if the vocabulary has no room for it.
 """
 
 import io

@@ -2,13 +2,13 @@
 
 The laws, for any Unicode text x:
 
-    decode(encode(x)) = normalize(x)        no character is lost: one without a piece is spelled in bytes
+    decode(encode(x)) = normalize(x)        no character is lost: a character without a piece is spelled in bytes
     decode(sample(x)) = normalize(x)        for any dropout
     sample(x) at dropout 0 = encode(x)
 
-sentencepiece learns the vocabulary and encodes. Departures from its defaults: normalisation is ours and sentencepiece's
-is the identity, because its default changes and loses characters; sampling is ours, because its generator cannot be
-seeded again; a word of more than 512 characters is cut, which bounds the work for each character of any text.
+sentencepiece learns the vocabulary and encodes. Departures from its defaults: we normalise and sentencepiece does not,
+because its default normalisation changes and loses characters; we sample, because its random generator can be seeded
+only once; a word of more than 512 characters is cut, which bounds the work for each character of any text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ LONGEST_WORD = 512  # characters, its mark included
 
 
 class BpeTokenizer(LearnedTokenizer):
-    """A vocabulary of learned pieces; one that begins a word carries the mark ▁."""
+    """A vocabulary of learned pieces; a piece that begins a word carries the mark ▁."""
 
     kind: TokenizerKind = "bpe"
 
@@ -83,8 +83,8 @@ class BpeTokenizer(LearnedTokenizer):
     def pieces(self, text: str) -> list[TextPiece]:
         """Return the pieces of `text` with their spans in it, in order.
 
-        The spans cover the whole text: spaces belong to the word after them, at the end to the word before.
-        Pieces of one character, such as its bytes, share a span.
+        The spans cover the whole text: spaces belong to the word after them, and those at the end to the last word.
+        The bytes of one character share a span.
         """
         normal, starts = normalize_with_starts(text)
         starts = [0, *starts]  # the mark of the first word comes before the first character
@@ -110,8 +110,8 @@ class BpeTokenizer(LearnedTokenizer):
         if len(normal) < LONGEST_WORD:
             ids: list[int] = self._processor.encode(normal)
             return ids
-        # A symbol in front keeps sentencepiece from marking the middle of a word as a beginning. It and the mark before
-        # it are the first two ids.
+        # sentencepiece would mark the second half of a cut word as the beginning of a word. A symbol in front prevents
+        # this; the first two ids, a mark and the symbol, are then removed.
         words = [RESERVED[0] + word.replace(WORD_MARK, " ") for word in self._words(normal)]
         return [token for ids in self._processor.encode(words, num_threads=1) for token in ids[2:]]
 

@@ -2,11 +2,11 @@
 
 The vocabulary is every character of the training text, the most frequent first, as far as `vocabulary_size` and
 `RAREST_CHARACTER` allow. Other characters are spelled in their UTF-8 bytes, so no character is lost and the unknown
-token never occurs. A space is the mark ▁ and a token like any other; a text does not begin with one. Symbols for
-placeholders are one token each. `vocabulary.py` gives the ids; the mark is the first learned piece.
+token never occurs. A space becomes the mark ▁, which is an ordinary token; no mark is added at the beginning of a text.
+Symbols for placeholders are one token each. `vocabulary.py` gives the ids; the mark is the first learned piece.
 
 The file is text in UTF-8: `HEADER`, a line end, the characters after the mark in order of their ids, a line end.
-Reading it checks its size, then each character, and writes it again: the result must equal the file that was read.
+The reader checks the size, then each character, and then that writing the tokenizer again gives the same bytes.
 """
 
 from collections import Counter
@@ -78,7 +78,7 @@ class CharacterTokenizer(LearnedTokenizer):
             raise ModelError(f"{name} has more characters than a tokenizer may have. {REMEDY}")
         tokenizer = cls(characters)
         if tokenizer.to_bytes() != content:
-            raise ModelError(f"{name} is damaged or was made by another program than transduce. {REMEDY}")
+            raise ModelError(f"{name} is damaged or was not written by transduce. {REMEDY}")
         return tokenizer
 
     def encode(self, text: str) -> list[int]:
@@ -90,7 +90,7 @@ class CharacterTokenizer(LearnedTokenizer):
         return [self.encode(text) for text in texts]
 
     def encode_inside(self, text: str) -> list[int]:
-        """Return the ids of `text`: a character is the same token at every place."""
+        """Return the ids of `text`, which are the same inside a text as at its beginning."""
         return self.encode(text)
 
     def pieces(self, text: str) -> list[TextPiece]:

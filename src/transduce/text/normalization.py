@@ -19,7 +19,7 @@ from itertools import chain
 WORD_MARK = "\u2581"
 LONGEST_RUN_OF_MARKS = 30
 
-# Listed here, not taken from unicodedata: a vocabulary must mean the same under every version of Unicode.
+# We list these and do not ask unicodedata, so that a vocabulary means the same under every version of Unicode.
 _SPACES = "\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _REMOVED = "\xad\u2060\ufeff"
 _SURROGATES = "\ud800-\udfff"
@@ -31,7 +31,7 @@ _MAY_HAVE_EXCESS_MARKS = re.compile(f"[\u0300-\U0010ffff]{{{LONGEST_RUN_OF_MARKS
 
 def normalize(text: str) -> str:
     """Return the normalised form of `text`."""
-    # These tests run in C and spare most sentences, which are printable and in NFC, the slow path.
+    # Most sentences are printable and in NFC. These tests run in C and let such sentences skip the slow path.
     if not text.isprintable() or WORD_MARK in text:
         text = _CHANGED.sub(lambda match: _replacement(match[0]), text)
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):

@@ -25,7 +25,7 @@ from itertools import accumulate
 RESERVED: tuple[str, ...] = tuple(map(chr, range(0xFDD0, 0xFDE0)))
 
 SYMBOL = re.compile(f"[{RESERVED[0]}-{RESERVED[-1]}]")
-# A cheap pattern that every placeholder matches: most sentences do not, and skip the expensive one.
+# A cheap pattern that every placeholder matches. Most sentences do not match it and skip the expensive pattern.
 _HINT = re.compile(f"[%{{$<@{RESERVED[0]}-{RESERVED[-1]}]|://|www\\.")
 # Characters that end a URL, and punctuation that belongs to a URL only if more of it follows.
 _OUTSIDE = r"""\s<>"{}„“”‘’«»‹›。，、；：！？（）「」『』【】"""
@@ -90,7 +90,7 @@ def protect_pair(source: str, target: str) -> ProtectedPair:
         return ProtectedPair(source, target, ())
     pattern = _pattern(source + target)
     in_source, in_target = ({match[0]: None for match in pattern.finditer(text)} for text in (source, target))
-    if pattern is SYMBOL:  # replaced even if only one side has them: they must not be taken for ours
+    if pattern is SYMBOL:  # replaced even on one side only: a user's symbol must not be read as a placeholder's
         shared = tuple(in_source | in_target)
     else:
         shared = tuple(original for original in in_source if original in in_target)[: len(RESERVED)]
@@ -106,12 +106,12 @@ def restore(text: str, originals: Sequence[str]) -> str:
 
 
 def missing(protected: Protected, translation: str) -> tuple[str, ...]:
-    """Return the originals that `translation`, not yet restored, lacks, each as often as it is missing."""
+    """Return the originals that are missing from `translation` (before `restore`), each as often as it is missing."""
     return tuple((_counts(protected, protected.text) - _counts(protected, translation)).elements())
 
 
 def surplus(protected: Protected, translation: str) -> tuple[str, ...]:
-    """Return the originals that `translation`, not yet restored, has too often, each as often as it is in excess."""
+    """Return the originals in excess in `translation` (before `restore`), each as often as it is in excess."""
     return tuple((_counts(protected, translation) - _counts(protected, protected.text)).elements())
 
 

@@ -2,10 +2,10 @@
 
 `vocabulary.py` gives the ids. The learned pieces are in order of their rank, the best merge first.
 
-We write the file ourselves, and all of it but the learned pieces is fixed: the file that sentencepiece would write
-differs with the number of its threads. This also makes reading safe. `read_model` extracts the learned pieces, checks
-them and writes them again; the result must equal the file that was read. Nothing else of an untrusted file reaches
-sentencepiece, which aborts on some files.
+We write the file ourselves, because the file that sentencepiece writes depends on its number of threads. Everything in
+our file except the learned pieces is fixed, which also makes reading safe: `read_model` extracts the learned pieces,
+checks them and writes them again, and the result must equal the file that was read. So sentencepiece, which aborts on
+some files, never parses an untrusted file.
 """
 
 import struct
@@ -47,7 +47,7 @@ def write_model(learned: Iterable[str]) -> bytes:
 
 
 def read_model(content: bytes, *, name: str) -> tuple[str, ...]:
-    """Return the learned pieces of a model written by `write_model`; `name` is what errors call it."""
+    """Return the learned pieces of a model written by `write_model`; error messages call the model `name`."""
     if len(content) > LARGEST_FILE:
         raise ModelError(f"{name} has {len(content):,} bytes; a tokenizer has at most {LARGEST_FILE:,}. {REMEDY}")
     try:
@@ -59,7 +59,7 @@ def read_model(content: bytes, *, name: str) -> tuple[str, ...]:
     learned = tuple(pieces[FIRST_LEARNED:])
     are_sound = WORD_MARK in learned and len(set(pieces)) == len(pieces) and all(map(_is_sound, learned))
     if not are_sound or write_model(learned) != content:
-        raise ModelError(f"{name} is damaged or was made by another program than transduce. {REMEDY}")
+        raise ModelError(f"{name} is damaged or was not written by transduce. {REMEDY}")
     return learned
 
 

@@ -1,7 +1,7 @@
 """Cutting a text into sentences, since models are trained on single sentences.
 
-sentencex finds the sentences of a line; its rules know the abbreviations of many languages. White space between
-sentences, including indentation and line ends, is kept apart and put back after translation. A sentence longer than the
+sentencex finds the sentences of a line; its rules cover the abbreviations of many languages. White space between
+sentences, including indentation and line ends, is not translated and is put back unchanged. A sentence longer than the
 model's limit is cut again: after punctuation if possible, else between words, else anywhere.
 """
 
@@ -61,7 +61,7 @@ def shorter_parts(sentence: str, *, length: Callable[[str], int], longest: int) 
 
 
 def _packed(parts: list[str], *, length: Callable[[str], int], longest: int) -> list[str]:
-    """Join neighbouring parts while they fit; a join is taken to have the sum of both lengths plus one."""
+    """Join neighbouring parts while they fit; the length of a join is estimated as the sum of both lengths plus one."""
     packed: list[str] = []
     taken = longest + 1
     for part in parts:

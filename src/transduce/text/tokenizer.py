@@ -5,7 +5,7 @@
 
 The laws, for any Unicode text x and any ids:
 
-    decode(encode(x)) = normalize(x)                    if unknown characters are spelled in bytes, as in both above
+    decode(encode(x)) = normalize(x)                    if unknown characters are spelled in bytes (true of both)
     normalize(decode(ids)) = decode(ids)                so a decoded text is one line
     decode(ids) = normalize(text of the bytes written)  with a space for each mark ▁
 """
@@ -30,7 +30,7 @@ class TextPiece(NamedTuple):
 
 
 class Tokenizer(Protocol):
-    """A vocabulary, and how it cuts text into tokens and joins them again."""
+    """A vocabulary, with methods that cut text into tokens and join tokens into text."""
 
     @property
     def kind(self) -> TokenizerKind:
@@ -50,7 +50,7 @@ class Tokenizer(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the file: equal for tokenizers that do the same."""
+        """The SHA-256 of the file; tokenizers with equal fingerprints behave equally."""
 
     @property
     def word_edges(self) -> WordEdges:
@@ -75,10 +75,10 @@ class Tokenizer(Protocol):
         """Return the printable form of an id."""
 
     def written(self, token: int) -> bytes:
-        """Return the bytes that an id adds to a text in UTF-8, a space as the mark ▁; none for a special token."""
+        """Return the UTF-8 bytes that an id adds to a text, with ▁ for a space; a special token adds none."""
 
     def pieces(self, text: str) -> list[TextPiece]:
-        """Return the tokens of `text` in order; their spans cover the text, and bytes of one character share one."""
+        """Return the tokens of `text` in order; spans cover the text, and the bytes of one character share a span."""
 
 
 @runtime_checkable

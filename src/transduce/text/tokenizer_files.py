@@ -1,7 +1,7 @@
 """Tokenizers on disk: `tokenizer.model`, and `source_tokenizer.model` if sources have a tokenizer of their own.
 
-The first bytes of a file say its kind: `CharacterTokenizer` has a header, and every other file must be a sentencepiece
-model that transduce wrote. A file is read only if it is not too large, and nothing in it is executed.
+The first bytes of a file give its kind: a `CharacterTokenizer` file begins with a header, and every other file must be
+a sentencepiece model that transduce wrote. A file above the size limit is refused, and no part of a file is executed.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ def learn_tokenizer(
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer in a file; a ModelError if it is damaged, foreign or too large."""
+    """Return the tokenizer in a file; raise ModelError if the file is damaged, too large or not from transduce."""
     size = path.stat().st_size
     if size > _LARGEST_FILE:
         raise ModelError(f"{path} has {size:,} bytes; a tokenizer has at most {_LARGEST_FILE:,}. {REMEDY}")

@@ -1,6 +1,6 @@
 """The two tokenizers of a model, one for its sources and one for its targets; they may be the same object.
 
-A target always ends in the end token. A source does if `source_end` is True; some models were trained without it.
+A target always ends in the end token. A source ends in it if `source_end` is True; some models were trained without.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class TokenizerPair:
 
     @classmethod
     def read(cls, path: Path, *, source: Path | None = None, source_end: bool = True) -> "TokenizerPair":
-        """Read the tokenizer at `path`, and that of the sources at `source` if they have their own."""
+        """Read the tokenizer at `path`, and the sources' own tokenizer at `source` if that is given."""
         target = read_tokenizer(path)
         return cls(target if source is None else read_tokenizer(source), target, source_end)
 
@@ -81,7 +81,7 @@ class TokenizerPair:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash that is equal for pairs that encode alike; for one tokenizer with source ends, its own fingerprint."""
+        """A hash that is equal for pairs that encode alike; a shared tokenizer with source ends keeps its own."""
         if self.is_shared and self.source_end:
             return self.target.fingerprint
         parts = f"{self.source.fingerprint} {self.target.fingerprint} {self.source_end}"
@@ -92,7 +92,7 @@ class TokenizerPair:
         return TokenizerPair(self.target, self.source)
 
     def protect(self, text: str) -> Protected:
-        """Replace the placeholders of a source by symbols, where the vocabularies have them."""
+        """Replace the placeholders of a source by symbols, if the vocabularies have symbols."""
         return protect(text, has_symbols=self.has_symbols)
 
     def protect_pair(self, source: str, target: str) -> ProtectedPair:

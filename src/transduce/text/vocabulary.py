@@ -23,7 +23,7 @@ FIRST_BYTE = FIRST_SYMBOL + len(RESERVED)
 FIRST_LEARNED = FIRST_BYTE + 256
 SMALLEST_VOCABULARY = FIRST_LEARNED + 2  # the mark ▁ and one letter
 LARGEST_VOCABULARY = 1 << 18
-RAREST_CHARACTER = 1e-7  # share of all characters; rarer ones are left to the bytes
+RAREST_CHARACTER = 1e-7  # share of all characters; a rarer one gets no piece and is spelled in bytes
 REMEDY = "Take it from a model directory or run that transduce wrote, or leave it out and let transduce learn one."
 
 

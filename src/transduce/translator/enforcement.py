@@ -1,10 +1,10 @@
-"""A glossary at work: what its terms ask of the search, and which sentences are searched for again because of them.
+"""Enforcement of a glossary: the constraints of its terms, and a second search for sentences that lack a term.
 
-Every sentence is searched for as without a glossary. Where terms are enforced and an output lacks one, it is searched
-for again among the outputs that have all of them: a glossary changes no translation that follows it already, and costs
-nothing there. Outputs without a term are kept only where none with all terms ends within the limit on length.
+Every sentence is first searched without the glossary. If terms are enforced and an output lacks one, a constrained
+search finds outputs that have all terms. So a glossary does not change a translation that has the terms already, and
+costs no time there. Outputs without a term are kept only if the constrained search finds none within the length limit.
 
-A term is written as the glossary has it, with a word's mark or, after punctuation and placeholders, without; at the
+A term is written as in the glossary: with a word mark, or without one after punctuation and placeholders. At the
 beginning of a sentence its first letter may be a capital.
 """
 
@@ -23,7 +23,7 @@ from transduce.translator.terminology import Glossary, appearing
 
 
 def refuse_drawn_terms(config: DecodingConfig, glossary: Glossary) -> None:
-    """Refuse to enforce terms on what is drawn at random."""
+    """Refuse to enforce terms on random samples."""
     if config.sample and glossary.terms and glossary.mode == "enforced":
         raise ConfigError("Terms are enforced by beam search, not in samples. Leave out sample, or prefer the terms.")
 
@@ -82,7 +82,7 @@ def _has_all(sentence: Sentence, terms: Sequence[str], output: Hypothesis, token
 def _ranked(
     outputs: Iterable[Hypothesis], config: DecodingConfig, *, first: Hypothesis, tokenizer: Tokenizer
 ) -> list[Hypothesis]:
-    """Return the outputs, best first; what was first without a glossary stays so."""
+    """Return the outputs, best first; the best output without the glossary stays first if it is among them."""
     ranked = sorted(outputs, key=lambda own: -own.score)
     if config.consensus:
         ranked = by_agreement(ranked, decode=tokenizer.decode)
@@ -90,7 +90,7 @@ def _ranked(
 
 
 def constraint_of(term: str, tokenizer: Tokenizer) -> Constraint:
-    """Return what a term asks of an output's tokens."""
+    """Return the constraint that a term puts on the tokens of an output."""
     place = TermPlace.EDGE if needs_edge(term[0]) else TermPlace.INSIDE
     capital = term[0].upper() + term[1:]
     first = tuple(tokenizer.encode(term))

@@ -1,4 +1,4 @@
-"""The settings of the search that a model directory asks for, within limits: the directory may be untrusted."""
+"""The settings of the search that a model directory holds. They have limits, since the directory may be untrusted."""
 
 from pydantic import ValidationError
 
@@ -6,7 +6,7 @@ from transduce.decoding.config import DecodingConfig
 from transduce.errors import ModelError
 from transduce.model_directory import ModelDirectory
 
-# A caller may ask for more.
+# These limits hold for model directories; a caller may set larger values.
 _LARGEST = {
     "beam": 100,
     "alternatives": 100,

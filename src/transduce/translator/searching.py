@@ -1,4 +1,4 @@
-"""Sentences through the search, in batches of similar length, and back in the order in which they came."""
+"""Search for many sentences in batches of similar length; results are in the order of the sentences."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +16,8 @@ from transduce.networks.stepwise import Stepwise
 from transduce.text.placeholders import RESERVED, Protected, restore
 from transduce.translator.consensus import Decode, all_hypotheses, by_agreement
 
-BATCH_TOKENS = 4096  # of all beams together; twice as many are 1 % faster in int8 and take 100 MB more at base size
-_WORTH_A_THREAD = 256  # tokens: 40 short sentences gain a fifth by being divided; where it stops is not measured
+BATCH_TOKENS = 4096  # of all beams together; 8192 are 1 % faster in int8 and take 100 MB more at base size
+_WORTH_A_THREAD = 256  # tokens of the smallest batch: 40 short sentences gain a fifth; the best value is not measured
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,26 @@ class Sentence:
     protected: Protected
     ids: tuple[int, ...]
     key: int
-    """What its random draws depend on."""
+    """The key of its random draws."""
     prefix: tuple[int, ...] = ()
-    """What its outputs must begin with."""
+    """The tokens that its outputs must begin with."""
 
     def without_foreign_symbols(self, output: str) -> str:
-        """Return an output without the symbols that stand for none of its placeholders; the others stay symbols."""
+        """Return an output without the symbols that have no placeholder in the source; the others stay symbols."""
         return restore(output, RESERVED[: len(self.protected.originals)])
 
 
 @dataclass(frozen=True)
 class Searcher:
-    """A model and how many batches of sentences it takes at a time."""
+    """A model for search, with the number of batches that it searches at a time."""
 
     stepper: Stepwise[Any]
     decode: Decode
-    """What a consensus is sought by."""
+    """Maps tokens to the texts that consensus compares."""
     threads: int = 1
-    """An int8 kernel runs on one core, without Python's lock: threads take a batch each. Torch divides its own."""
+    """Batches searched at once. An int8 kernel uses one core and releases Python's lock; torch has its own threads."""
     shortlist: Shortlist | None = None
-    """What each sentence's own vocabulary is taken from; terms are enforced in the whole one."""
+    """The source of each sentence's own vocabulary; constrained search uses the whole vocabulary."""
 
     def search(self, sentences: Sequence[Sentence], config: DecodingConfig) -> list[list[Hypothesis]]:
         """Return the outputs of each sentence, best first."""
@@ -73,7 +73,7 @@ class Searcher:
     def search_constrained(
         self, sentences: Sequence[Sentence], config: DecodingConfig, *, constraints: Sequence[Constraints]
     ) -> list[list[Hypothesis]]:
-        """Return the outputs of each sentence that meet its constraints; none where none was found."""
+        """Return the outputs of each sentence that meet its constraints; the list is empty if there are none."""
 
         def searched(batch: list[int]) -> list[list[Hypothesis]]:
             return constrained_search(
@@ -92,7 +92,8 @@ class Searcher:
     ) -> list[list[Hypothesis]]:
         tokens = BATCH_TOKENS
         if self.threads > 1:
-            # A batch for each, even where one would hold them all; three for two, since the longest take more steps.
+            # Make three batches for every two threads, even if one batch could hold all sentences: batches of long
+            # sentences take more steps, and the thread that is done first takes the third batch.
             work = rows * sum(len(sentence.ids) for sentence in sentences)
             tokens = min(tokens, max(_WORTH_A_THREAD, 2 * work // (3 * self.threads)))
         lengths = [len(sentence.ids) for sentence in sentences]

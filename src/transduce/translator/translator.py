@@ -51,7 +51,7 @@ _Found = tuple[Sentence, list[Hypothesis]]
 
 
 class Translator:
-    """One model, or several as an ensemble, ready to translate."""
+    """A translator with one model, or with several as an ensemble."""
 
     def __init__(
         self, models: Sequence[ModelDirectory], *, precision: WantedPrecision = "auto", threads: int | None = None
@@ -66,7 +66,7 @@ class Translator:
         self.precision = choose_precision(precision, [model.description.architecture for model in models])
         if self.precision == "int8":
             steppers: list[Stepwise[Any]] = [_frozen(model) for model in models]
-            models = [replace(model, parameters={}) for model in models]  # the float32 weights can go
+            models = [replace(model, parameters={}) for model in models]  # frees the float32 weights
             self._weights = [model.read_again for model in models]
         else:
             self._weights = [partial(_same, model) for model in models]
@@ -271,7 +271,7 @@ class Translator:
 
     def _refusal(self, text: str) -> str:
         most = _REFUSED_FACTOR * self.longest_sentence
-        if len(text) <= most:  # a piece is at least a byte of a character, but short texts need no measuring
+        if len(text) <= most:  # short texts need no tokenization
             return ""
         for segment in segments(text, language=self.languages.source):
             length = self._length(segment.text) if segment.is_sentence and len(segment.text) > most // 4 else 0
