@@ -85,8 +85,8 @@ def test_machines_need_share_no_disk_but_the_same_text(tmp_path: Path) -> None:
     assert found["on the second machine"] == ["data"]
     codes, said = found["differing"]
     assert codes == [2, 2]
-    assert "Rank 0 prepared another corpus" in said[0]
-    assert "than ranks 0. Give every machine the same text, or let them share one disk" in said[1]
+    assert "The corpus that rank 0 prepared" in said[0]
+    assert "differs from that of ranks 0. Give every machine the same text, or let them share one disk" in said[1]
 
 
 def test_teachers_of_machines_that_share_no_disk(tmp_path: Path) -> None:

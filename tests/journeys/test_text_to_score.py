@@ -94,7 +94,7 @@ def test_a_run_goes_on_is_refused_and_begins_anew(run: Run, tmp_path: Path) -> N
     sizes = [json.loads((tmp_path / f"runs/{r}/model/config.json").read_text(encoding="utf-8")) for r in "ab"]
     assert sizes[0]["architecture"] == sizes[1]["architecture"]
     nothing = run("train", "--output", "runs/none", exit_code=2)
-    assert "say what to learn from" in nothing.stderr
+    assert "Name the training text" in nothing.stderr
 
 
 def test_an_experiment_file_is_written_edited_and_run(run: Run, tmp_path: Path) -> None:
