@@ -109,9 +109,8 @@ def refuse_other_settings(run: Path, was: Mapping[str, JsonValue], now: Mapping[
     """Raise RunError if the settings that affect the weights differ from those that the run was begun with."""
     changed = differences(was, now)
     if changed:
-        lines = "".join(f"\n  {line}" for line in changed)
         raise RunError(
-            f"{run} was begun with other settings, and these would change its weights:{lines}\n"
+            f"{run} was begun with other settings, and these would change its weights: {'; '.join(changed)}. "
             "Leave them out to resume, or give another --output for a new run; with "
             f"--start-from {run} the new run begins with the weights of this one."
         )
