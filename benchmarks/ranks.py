@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from transduce.compute import processor_name, settle
+from transduce.compute import configure_compute, processor_name
 from transduce.data.batch import Batch
 from transduce.experiment import read_preset, validate_experiment
 from transduce.model.transformer import Transformer
@@ -61,7 +61,7 @@ def work(way: str, *, index: int, preset: str, tokens: int, steps: int) -> list[
     if threads == 1 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[index]})
     experiment = validate_experiment({**read_preset(preset), "data": {"train": ["x.tsv"]}}, where=preset)
-    compute = settle(threads=threads, precision="auto")
+    compute = configure_compute(threads=threads, precision="auto")
     seed_weights(1)
     model = Transformer(experiment.model)
     arithmetic = Arithmetic(torch.device("cpu"), compute.precision)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE / "peers"))
 from drawing import line_chart  # noqa: E402
 from tasks import SIZES, read_corpus  # noqa: E402
 
-from transduce.compute import Precision, processor_name, settle  # noqa: E402
+from transduce.compute import TrainingPrecision, configure_compute, processor_name  # noqa: E402
 from transduce.data.batch import Batch, pad_rows  # noqa: E402
 from transduce.data.batching import BatchPlan  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
@@ -41,7 +41,7 @@ SEEDS, WINDOW, BATCH_TOKENS = (1, 2, 3), 25, 1024
 
 
 def losses(
-    sides: list[list[list[int]]], vocabulary_size: int, *, seed: int, precision: Precision, steps: int
+    sides: list[list[list[int]]], vocabulary_size: int, *, seed: int, precision: TrainingPrecision, steps: int
 ) -> list[float]:
     """Train and return the unsmoothed loss per token of every step."""
     lengths = [np.array([len(ids) for ids in side]) for side in sides]
@@ -119,13 +119,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=475, help="at most an epoch, which is 475 or a few more")
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data" / "multi30k")
     options = parser.parse_args()
-    settle(threads=1, precision="float32", device="cpu")
+    configure_compute(threads=1, precision="float32", device="cpu")
     with tempfile.TemporaryDirectory() as folder:
         name, source_lines, target_lines = read_corpus(options.data, Path(folder))
     tokenizer = BpeTokenizer.learn([*source_lines, *target_lines], vocabulary_size=8000)
     sides = [[[*ids, EOS] for ids in tokenizer.encode_all(lines)] for lines in (source_lines, target_lines)]
     curves = {}
-    precisions: tuple[Precision, ...] = ("float32", "bf16")
+    precisions: tuple[TrainingPrecision, ...] = ("float32", "bf16")
     for seed in SEEDS:
         for precision in precisions:
             found = losses(sides, tokenizer.vocabulary_size, seed=seed, precision=precision, steps=options.steps)

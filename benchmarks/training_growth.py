@@ -25,7 +25,7 @@ from drawing import line_chart  # noqa: E402
 from rounds import one_core  # noqa: E402
 from tasks import operations, task  # noqa: E402
 
-from transduce.compute import processor_name, settle  # noqa: E402
+from transduce.compute import configure_compute, processor_name  # noqa: E402
 from transduce.data.batch import Batch  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
 from transduce.training.arithmetic import Arithmetic  # noqa: E402
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--brief", action="store_true", help="once instead of the best of three")
     times = 1 if parser.parse_args().brief else 3
     one_core()
-    settle(threads=1, precision="bf16", device="cpu")
+    configure_compute(threads=1, precision="bf16", device="cpu")
     points = [
         *(
             ("length", length, {"length": length, "vocabulary_size": 8000, "tokens": 4096})

@@ -58,7 +58,7 @@ COMPANIONS: dict[str, dict[str, Any]] = {
 }
 """What else must be set for an option to be possible, or to matter."""
 CAPABILITIES = {
-    "the written-out gradient": backpropagation.obstacle,
+    "the handwritten gradient": backpropagation.obstacle,
     "int8": int8_network.obstacle,
     "ctranslate2": ctranslate2.obstacle,
     "huggingface": huggingface.obstacle,
@@ -124,20 +124,20 @@ def obstacle_of(capability: str, network: Network, name: str) -> str | None:
 
 
 @walk
-def test_the_written_out_gradient(kind: str, name: str, value: object) -> None:
+def test_the_handwritten_gradient(kind: str, name: str, value: object) -> None:
     network = made(kind, name, value).double().eval()
     if "dropout" in name:
         pytest.skip("both drop numbers, but not the same ones: tests/backpropagation measures the slope instead")
-    if obstacle_of("the written-out gradient", network, name):
+    if obstacle_of("the handwritten gradient", network, name):
         assert handwritten(network, dtype=torch.float64) is None
         return
     batch = Batch(pad_rows(SOURCES), pad_rows(TARGETS), torch.arange(3).numpy())
     config, arithmetic = TrainingConfig(), Arithmetic(torch.device("cpu"), "float32")
-    written_out = handwritten(network, dtype=torch.float64)
-    assert written_out is not None
+    by_hand = handwritten(network, dtype=torch.float64)
+    assert by_hand is not None
     found = []
     for gradient in (
-        HandwrittenGradient(written_out, config, arithmetic=arithmetic),
+        HandwrittenGradient(by_hand, config, arithmetic=arithmetic),
         AutogradGradient(network, config, arithmetic=arithmetic),
     ):
         for parameter in network.parameters():

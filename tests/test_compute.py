@@ -12,13 +12,13 @@ import torch
 
 from transduce.compute import (
     available_cores,
+    configure_compute,
     cores_of_quota,
     fastest_precision,
     flags_in,
     keep_freed_memory,
     processor_flags,
     processor_name,
-    settle,
     torch_threads,
 )
 
@@ -33,16 +33,16 @@ def threads_as_before() -> Iterator[None]:
 
 
 def test_answers_are_the_same_twice() -> None:
-    assert settle(threads=None, precision="auto") == settle(threads=None, precision="auto")
+    assert configure_compute(threads=None, precision="auto") == configure_compute(threads=None, precision="auto")
     assert processor_name() == processor_name() != ""
 
 
 def test_what_is_asked_for_is_what_torch_uses() -> None:
     for threads in (1, 2, 3):
-        compute = settle(threads=threads, precision="float32", device="cpu")
+        compute = configure_compute(threads=threads, precision="float32", device="cpu")
         assert (compute.device, compute.threads, compute.precision) == ("cpu", threads, "float32")
         assert torch.get_num_threads() == threads
-    assert settle(threads=None, precision="bf16").precision == "bf16"
+    assert configure_compute(threads=None, precision="bf16").precision == "bf16"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from transduce.files import (
     locked,
     manifest_fault,
     recover_directory,
-    sweep,
+    remove_leftovers,
     write_atomically,
     write_manifest,
 )
@@ -172,9 +172,9 @@ def test_sweep_clears_remains_and_nothing_else(tmp_path: Path) -> None:
     users_own = {"model.replaced", "notes.being-written", "being-replaced"}
     for name in users_own:
         (tmp_path / name).mkdir()
-    sweep(tmp_path, only="another")
+    remove_leftovers(tmp_path, only="another")
     assert len(list(tmp_path.iterdir())) == 5 + len(users_own)
-    sweep(tmp_path)
+    remove_leftovers(tmp_path)
     assert {entry.name for entry in tmp_path.iterdir()} == {"lost", "kept[1]", *users_own}
     assert content_of(tmp_path / "lost") == "old"
     assert content_of(tmp_path / "kept[1]") == "new"

@@ -27,7 +27,7 @@ from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.validation import measure_loss
 from transduce.translator import Glossary, Translator
-from transduce.translator.terminology import appearing
+from transduce.translator.terminology import count_terms
 from transduce.translator.translator import WantedPrecision
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
@@ -61,7 +61,7 @@ def test_terms_are_enforced_on_characters_and_stand_as_words(tmp_path: Path) -> 
     glossary = Glossary((("dog", "Köter"), ("cat", "um"), ("here", "C++")))
     for found in translator.translate(TEXTS, glossary=glossary, beam=2):
         wanted = glossary.wanted(found.source)
-        assert appearing(wanted, found.text) == len(wanted), "each as a word of its own, not inside of a longer one"
+        assert count_terms(wanted, found.text) == len(wanted), "each as a word of its own, not inside of a longer one"
         assert not set(found.missing) & set(wanted)
 
 

@@ -13,7 +13,7 @@ one_core()
 
 import torch  # noqa: E402 - after the core is chosen
 
-from transduce.compute import settle  # noqa: E402
+from transduce.compute import configure_compute  # noqa: E402
 from transduce.data.batch import Batch  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
 from transduce.training.arithmetic import Arithmetic  # noqa: E402
@@ -25,7 +25,7 @@ from transduce.training.step import Stepper  # noqa: E402
 
 def main(folder: Path, precision: str) -> None:
     """Load the model, then train on request."""
-    compute = settle(threads=1, precision="bf16" if precision == "bf16" else "float32", device="cpu")
+    compute = configure_compute(threads=1, precision="bf16" if precision == "bf16" else "float32", device="cpu")
     task, batches = read_task(folder), read_batches(folder)
     seed_weights(1)
     model = Transformer(

@@ -1,8 +1,8 @@
 """Device, threads, allocator and precision of a process.
 
 The choice depends only on the features that the machine reports, never on a timing, so it is the same at every start.
-`settle` and the two functions for the allocator change the whole process. Only commands, the server's child process and
-training call them; loading a model does not.
+`configure_compute` and the two functions for the allocator change the whole process. Only commands, the server's child
+process and training call them; loading a model does not.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import Literal
 
 import torch
 
-Precision = Literal["float32", "bf16"]
+TrainingPrecision = Literal["float32", "bf16"]
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,18 @@ class Compute:
 
     device: str
     threads: int
-    precision: Precision
+    precision: TrainingPrecision
 
 
-def settle(*, threads: int | None, precision: Precision | Literal["auto"], device: str = "auto") -> Compute:
+def configure_compute(
+    *, threads: int | None, precision: TrainingPrecision | Literal["auto"], device: str = "auto"
+) -> Compute:
     """Choose the device, threads and precision, and set torch's threads and the allocator for this process."""
     chosen_device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     chosen_threads = threads or available_cores()
     torch.set_num_threads(chosen_threads)
     keep_freed_memory()
-    chosen_precision: Precision = (
+    chosen_precision: TrainingPrecision = (
         precision if precision != "auto" else fastest_precision(chosen_device, flags=processor_flags())
     )
     return Compute(device=chosen_device, threads=chosen_threads, precision=chosen_precision)
@@ -56,7 +58,7 @@ def torch_threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def fastest_precision(device: str, *, flags: frozenset[str]) -> Precision:
+def fastest_precision(device: str, *, flags: frozenset[str]) -> TrainingPrecision:
     """Return bf16 if the device multiplies bf16 natively, else float32; `flags` are the processor's.
 
     Only x86 processors get bf16: others are not measured.

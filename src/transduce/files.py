@@ -69,7 +69,7 @@ def directory_written_atomically(path: Path) -> Iterator[Path]:
     temporary = _temporary_name(path)
     with disk_faults_explained(path):
         make_folder(path.parent)
-        sweep(path.parent, only=path.name)
+        remove_leftovers(path.parent, only=path.name)
         temporary.mkdir()
         try:
             yield temporary
@@ -121,7 +121,7 @@ def recover_directory(path: Path) -> None:
             fsync_directory(path.parent)
 
 
-def sweep(folder: Path, *, only: str | None = None) -> None:
+def remove_leftovers(folder: Path, *, only: str | None = None) -> None:
     """Restore old folders in `folder`, then delete what killed writers left there; `only` limits this to one name.
 
     It would also delete the files of a writer at work, so hold the lock that writers hold.

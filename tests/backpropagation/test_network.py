@@ -1,4 +1,4 @@
-"""The written-out network against the plain one, whose gradient torch derives."""
+"""The network with the handwritten gradient against the plain one, whose gradient is autograd's."""
 
 import pytest
 import torch

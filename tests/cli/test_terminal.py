@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from transduce.cli import terminal
-from transduce.cli.terminal import spoken_duration, terminal_progress
+from transduce.cli.terminal import readable_duration, terminal_progress
 
 COLUMNS = 80
 
@@ -34,7 +34,7 @@ COLUMNS = 80
     ],
 )
 def test_a_duration_is_said_in_at_most_two_units(seconds: float, words: str) -> None:
-    assert spoken_duration(seconds) == words
+    assert readable_duration(seconds) == words
 
 
 def lines_without_seconds(log: io.StringIO) -> list[str]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transduce.data.config import DataConfig
-from transduce.data.held_out import Part, are_repeated, held_out_sizes, hold_out, linked_groups
+from transduce.data.held_out import SplitPart, are_repeated, held_out_sizes, hold_out, linked_groups
 from transduce.data.sentence_hashes import Hashes, sentence_hashes
 
 pairs_of_words = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 25)), min_size=1, max_size=60)
@@ -52,11 +52,13 @@ def test_no_sentence_and_no_translation_is_on_two_sides(
 ) -> None:
     parts = hold_out(*hashes(pairs), valid=valid, test=test, seed=seed)
     for side in range(2):
-        sentences = [{pair[side] for pair, place in zip(pairs, parts, strict=True) if place == part} for part in Part]
+        sentences = [
+            {pair[side] for pair, place in zip(pairs, parts, strict=True) if place == part} for part in SplitPart
+        ]
         assert not sentences[0] & sentences[1]
         assert not sentences[0] & sentences[2]
         assert not sentences[1] & sentences[2]
-    assert (parts == Part.TRAIN).any()
+    assert (parts == SplitPart.TRAIN).any()
 
 
 def distinct(count: int, *, first: int = 0) -> tuple[Hashes, Hashes]:
@@ -71,7 +73,7 @@ def test_as_many_are_held_out_as_asked() -> None:
 def test_the_seed_chooses_and_nothing_else() -> None:
     one, again, other = (hold_out(*distinct(5000), valid=100, test=100, seed=seed) for seed in (1, 1, 2))
     assert (one == again).all()
-    both = int(((one == Part.VALID) & (other == Part.VALID)).sum())
+    both = int(((one == SplitPart.VALID) & (other == SplitPart.VALID)).sum())
     assert both < 15, "two seeds should agree by chance only, on about 2 of 100"
 
 
@@ -85,20 +87,20 @@ def test_the_order_of_the_file_does_not_matter() -> None:
 def test_a_corpus_that_grows_keeps_most_of_what_it_held_out() -> None:
     before = hold_out(*distinct(5000), valid=100, test=0, seed=1)
     after = hold_out(*distinct(5500), valid=100, test=0, seed=1)[:5000]
-    assert int(((before == Part.VALID) & (after == Part.VALID)).sum()) > 80
+    assert int(((before == SplitPart.VALID) & (after == SplitPart.VALID)).sum()) > 80
 
 
 def test_a_large_group_stays_in_the_training_text() -> None:
     common = [(n // 20, n) for n in range(500)]  # groups of 20, which could be taken, but only up to 5 may be
     parts = hold_out(*hashes(common + [(n, n) for n in range(500, 700)]), valid=100, test=50, seed=3)
-    assert (parts[:500] == Part.TRAIN).all()
+    assert (parts[:500] == SplitPart.TRAIN).all()
     assert np.bincount(parts[500:]).tolist() == [50, 100, 50]
 
 
 def test_where_every_group_is_large_the_smallest_is_held_out() -> None:
     pairs = [(0, n) for n in range(9)] + [(1, 10 + n) for n in range(4)]
     parts = hold_out(*hashes(pairs), valid=2, test=0, seed=1)
-    assert np.flatnonzero(parts == Part.VALID).tolist() == [9, 10, 11, 12]
+    assert np.flatnonzero(parts == SplitPart.VALID).tolist() == [9, 10, 11, 12]
 
 
 @pytest.mark.parametrize(

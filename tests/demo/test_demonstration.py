@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from transduce.demo.demonstration import FULL, Size, demonstrate
+from transduce.demo.demonstration import FULL, DemoSize, demonstrate
 from transduce.pipeline.planning import TrainRequest, choose_experiment, keep_experiment, read_kept_experiment
 from transduce.progress import Silent
 
 pytestmark = pytest.mark.slow
 
-SMALL = Size(pairs=300, held_out=12, training_seconds=1.0)
+SMALL = DemoSize(pairs=300, held_out=12, training_seconds=1.0)
 
 
 def test_a_demonstration_writes_model_pages_and_scores(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_demonstration_without_a_checkpoint_measures_again(tmp_path: Path) -> 
         TrainRequest(preset="demo", sections={"data": {"train": ["left.tsv"]}}), tmp_path, progress=Silent()
     )
     keep_experiment(begun.experiment, tmp_path)
-    never_long = Size(pairs=300, held_out=12, training_seconds=1e-9, fewest_steps=16)
+    never_long = DemoSize(pairs=300, held_out=12, training_seconds=1e-9, fewest_steps=16)
     demonstrate(tmp_path, never_long, seed=2, threads=1, progress=Silent(), stop_requested=lambda: True)
     assert read_kept_experiment(tmp_path).training.decay_steps == 16
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from transduce.errors import ModelError
-from transduce.export.ctranslate2 import LONGEST, export_ctranslate2, log_probabilities_there
+from transduce.export.ctranslate2 import LONGEST, ctranslate2_log_probabilities, export_ctranslate2
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
@@ -65,7 +65,9 @@ def sum_of_log_probabilities(model: Network, source: list[int], target: list[int
 def largest_difference(model: ModelDirectory, folder: Path, pairs: list[Pair], *, compute_type: str) -> float:
     ctranslate2 = pytest.importorskip("ctranslate2")
     pieces = ctranslate2_vocabulary(folder)
-    theirs = log_probabilities_there(ctranslate2.Translator(str(folder), compute_type=compute_type), pairs, pieces)
+    theirs = ctranslate2_log_probabilities(
+        ctranslate2.Translator(str(folder), compute_type=compute_type), pairs, pieces
+    )
     network, largest = model.network(), 0.0
     for (source, target), found in zip(pairs, theirs, strict=True):
         ours = float(sum_of_log_probabilities(network, source, target).detach())

@@ -265,7 +265,7 @@ def attempts_on_one_store(folder: Path) -> dict[str, Any]:
         return lambda own: time.sleep(0.3) if own == rank else None
 
     moments: tuple[tuple[object, str, int], ...] = (
-        *((distributed._RollCall, "_read", call) for call in (1, 2)),
+        *((distributed._RankMeeting, "_read", call) for call in (1, 2)),
         (torch.distributed, "init_process_group", 1),
     )
     struck: dict[str, Callable[[], list[int]]] = {

@@ -12,7 +12,13 @@ import torch
 from safetensors.torch import save_file
 
 from transduce.errors import RunError
-from transduce.files import directory_written_atomically, manifest_fault, recover_directory, sweep, write_atomically
+from transduce.files import (
+    directory_written_atomically,
+    manifest_fault,
+    recover_directory,
+    remove_leftovers,
+    write_atomically,
+)
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 posix_only = pytest.mark.skipif(os.name == "nt", reason="kills and watches processes as POSIX systems do")
@@ -135,7 +141,7 @@ class TestKill:
             write_atomically(place / "file", "old")
             was_killed = killed_at_step(WRITE_FILE, place, step=len(seen))
             seen.append((place / "file").read_text(encoding="utf-8"))
-            sweep(place)
+            remove_leftovers(place)
             assert [entry.name for entry in place.iterdir()] == ["file"]
             if not was_killed:
                 break

@@ -63,7 +63,7 @@ def test_what_is_saved_comes_back(checkpoints: Checkpoints) -> None:
 
 def test_no_checkpoint_is_no_fault(checkpoints: Checkpoints) -> None:
     assert checkpoints.latest() is None
-    checkpoints.sweep()
+    checkpoints.remove_leftovers()
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "manifest"])
@@ -108,7 +108,7 @@ def test_a_kill_in_the_middle_of_saving_or_pruning_leaves_only_whole_ones(checkp
     shutil.copytree(folder, folder.with_name("step-00000004.being-replaced"))
     shutil.copytree(folder, folder.with_name("step-00000005.being-replaced"))
     assert steps(checkpoints) == [5]
-    checkpoints.sweep()
+    checkpoints.remove_leftovers()
     assert sorted(entry.name for entry in checkpoints.folder.iterdir()) == ["step-00000004", "step-00000005"]
 
 

@@ -17,7 +17,7 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.metrics import read_metrics
-from transduce.training.resumption import recorded_machine, settle_compute
+from transduce.training.resumption import compute_of_run, recorded_machine
 from transduce.training.trainer import Ending, Outcome, Trainer, Validated
 from transduce.training.validation import Validation
 
@@ -165,9 +165,9 @@ def test_a_resume_computes_with_what_the_run_began_with(
     config = make_config(threads=None, precision="auto")
     assert recorded_machine(tmp_path / "run") is None
     make_trainer(compute=Compute(device="cpu", threads=3, precision="float32"), stop_requested=stop_after(1)).run()
-    settled = settle_compute(config, tmp_path / "run", world=World())
+    settled = compute_of_run(config, tmp_path / "run", world=World())
     assert (settled.threads, settled.precision) == (3, "float32")
-    assert settle_compute(make_config(threads=1), tmp_path / "run", world=World()).threads == 1
+    assert compute_of_run(make_config(threads=1), tmp_path / "run", world=World()).threads == 1
 
 
 def test_epochs_and_time_are_budgets(make_trainer: MakeTrainer, make_config: MakeConfig, tmp_path: Path) -> None:

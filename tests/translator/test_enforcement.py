@@ -19,7 +19,7 @@ from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Glossary, Translator
 from transduce.translator.consensus import agreements
 from transduce.translator.enforcement import constraint_of
-from transduce.translator.terminology import appearing
+from transduce.translator.terminology import count_terms
 from transduce.translator.translator import WantedPrecision
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier, im „Haus“"] * 3
@@ -83,7 +83,7 @@ def test_every_term_appears_as_often_as_it_is_wanted_in_every_alternative(
     glossary = Glossary(TERMS)
     for translation in load(precision).translate(TEXTS, glossary=glossary, alternatives=2):
         wanted = glossary.wanted(translation.source)
-        assert all(appearing(wanted, own.text) == len(wanted) for own in translation.alternatives)
+        assert all(count_terms(wanted, own.text) == len(wanted) for own in translation.alternatives)
         assert not set(translation.missing).intersection(target for _, target in TERMS)
     assert glossary.wanted(TEXTS[2]) == ["Köter", "Köter", "eine Katze", "C++", "hier"]
 
@@ -121,12 +121,12 @@ def test_the_best_translation_stays_the_best_where_only_its_alternatives_lack_a_
     translator = load("float32")
     without = translator.translate("the dog runs.", alternatives=4)
     texts = [own.text for own in without.alternatives]
-    term = next(word for word in texts[0].split() if any(not appearing([word], text) for text in texts[1:]))
+    term = next(word for word in texts[0].split() if any(not count_terms([word], text) for text in texts[1:]))
     for form in (term, term.swapcase()):  # search enforces a form exactly; what is there already may have another case
         found = translator.translate("the dog runs.", alternatives=4, glossary=Glossary((("dog", form),)))
         assert found.alternatives[0] == without.alternatives[0]
         assert len({own.tokens for own in found.alternatives}) == len(found.alternatives)
-        assert all(appearing([form], own.text) for own in found.alternatives)
+        assert all(count_terms([form], own.text) for own in found.alternatives)
         assert list(found.alternatives[1:]) == sorted(found.alternatives[1:], key=lambda own: -own.score)
 
 
@@ -142,7 +142,7 @@ def test_consensus_is_sought_among_the_outputs_that_have_the_terms(
     found = translator.translate(text, glossary=glossary, alternatives=3, consensus=True, **options)
     assert list(found.alternatives) == expected[:3]
     wanted = glossary.wanted(text)
-    assert appearing(wanted, found.text) == len(wanted)
+    assert count_terms(wanted, found.text) == len(wanted)
 
 
 def test_company_changes_no_text(load: Callable[[WantedPrecision], Translator]) -> None:
@@ -157,7 +157,7 @@ def test_a_forced_beginning_stays_and_the_terms_follow(load: Callable[[WantedPre
         ["the dog runs."], translator.configure(), prefixes=["eine Katze"], glossary=Glossary(TERMS)
     )
     assert found.text.startswith("eine Katze")
-    assert appearing(["Köter"], found.text) == 1
+    assert count_terms(["Köter"], found.text) == 1
 
 
 def test_terms_without_room_are_missing_and_the_translation_is_the_one_without_them(

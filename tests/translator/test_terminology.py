@@ -7,7 +7,7 @@ import pytest
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import DataError
 from transduce.translator import Glossary, read_glossary
-from transduce.translator.terminology import appearing
+from transduce.translator.terminology import count_terms
 
 TERMS = (("dog", "Köter"), ("hot dog", "Würstchen"), ("C++", "C++"), ("犬", "dog"))
 
@@ -44,8 +44,8 @@ def test_absent_terms_are_those_wanted_and_not_there() -> None:
 
 
 def test_appearing_counts_each_wanted_term_as_often_as_it_is_there() -> None:
-    assert appearing(["Köter", "Köter", "C++"], "KÖTER, Köterin") == 1
-    assert appearing(["Köter"], "Köter Köter") == 1
+    assert count_terms(["Köter", "Köter", "C++"], "KÖTER, Köterin") == 1
+    assert count_terms(["Köter"], "Köter Köter") == 1
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class _HandwrittenDecoderLayer:
 
 
 @dataclass(frozen=True)
-class Pass:
+class ForwardPass:
     """The result of a forward pass: the decoder's output for every label, without padding, and the backward pass."""
 
     padded_ND: Tensor
@@ -138,7 +138,7 @@ class HandwrittenNetwork:
             linear.refresh()
 
     @torch.no_grad()
-    def forward(self, source_BS: Tensor, target_BT: Tensor, *, dropout: KeyedDropout) -> Pass:
+    def forward(self, source_BS: Tensor, target_BT: Tensor, *, dropout: KeyedDropout) -> ForwardPass:
         """Run the network on a padded batch; `target_BT` holds the labels."""
         is_source_BS, is_target_BT = self.model.visible(source_BS), self.model.visible(target_BT)
         source, target = (Packing(is_token, heads=self.heads) for is_token in (is_source_BS, is_target_BT))
@@ -155,7 +155,7 @@ class HandwrittenNetwork:
             assert memory.gradient_ND is not None
             pull_encoder(memory.gradient_ND)
 
-        return Pass(hidden_ND, target.count, backward)
+        return ForwardPass(hidden_ND, target.count, backward)
 
     def _encode(self, tokens_N: Tensor, side: Packing, dropout: KeyedDropout) -> tuple[Tensor, LastPullback]:
         visibility = tokens_visible(side, side, dtype=self.dtype)

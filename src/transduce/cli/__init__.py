@@ -16,7 +16,7 @@ _READER_HAS_GONE = 141  # 128 + 13, the exit code of a program that SIGPIPE ende
 
 def main() -> None:
     """Run a command; an error that the user can fix prints one line on stderr, without traceback, and exits with 2."""
-    _speak_utf_8()
+    _use_utf_8()
     stdout = sys.stdout
     try:
         try:
@@ -35,7 +35,7 @@ def main() -> None:
         sys.exit(_READER_HAS_GONE)
 
 
-def _speak_utf_8() -> None:
+def _use_utf_8() -> None:
     """Read and write UTF-8 with plain line ends on every system: a translation must not depend on the locale."""
     faults = {sys.stdin: "strict", sys.stdout: "surrogateescape", sys.stderr: "backslashreplace"}
     for stream, errors in faults.items():

@@ -9,8 +9,8 @@ from transduce.cli.options import (
     Beam,
     Json,
     LengthPenalty,
-    Precision,
     PrecisionName,
+    PrecisionOption,
     SourceLanguage,
     TargetLanguage,
     Threads,
@@ -62,7 +62,7 @@ def evaluate(
     length_penalty: LengthPenalty = None,
     shortlist: UsesShortlist = None,
     consensus: UsesConsensus = None,
-    precision: Precision = "float32",
+    precision: PrecisionOption = "float32",
     threads: Threads = None,
     json_output: Json = False,
 ) -> None:
@@ -179,13 +179,13 @@ def _evaluate(request: _EvaluationRequest, *, progress: "Progress") -> _Result:
 
 def _test_set(request: _EvaluationRequest, selection: "Selection") -> "ReferenceSet":
     from transduce.errors import ConfigError
-    from transduce.evaluation.reference_set import kept_aside_by, read_reference_set
+    from transduce.evaluation.reference_set import read_reference_set, test_set_of_run
     from transduce.model_directory import find_model
 
     if request.test is not None:
         return read_reference_set(request.test, selection=selection, more_references=request.references)
     assert request.model is not None
-    test = kept_aside_by(find_model(request.model).parent)
+    test = test_set_of_run(find_model(request.model).parent)
     if test is None:
         raise ConfigError(
             f"{request.model} has no test pairs of its own. Name a test set: transduce evaluate {request.model} "

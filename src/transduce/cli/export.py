@@ -10,8 +10,8 @@ from transduce.cli.options import ModelName
 if TYPE_CHECKING:
     from transduce.model_directory import ModelDirectory
 
-Weights = Literal["float32", "bf16", "int8"]
-STORED_AS: dict[str, tuple[Weights, ...]] = {
+StoredWeights = Literal["float32", "bf16", "int8"]
+STORED_AS: dict[str, tuple[StoredWeights, ...]] = {
     "huggingface": ("float32",),
     "ctranslate2": ("float32", "int8"),
     "argos": ("int8", "float32"),
@@ -38,7 +38,7 @@ def export(
         ),
     ] = "huggingface",
     weights: Annotated[
-        Weights | None,
+        StoredWeights | None,
         typer.Option(
             help="Number format of the weights. huggingface: float32. ctranslate2: float32 or int8. argos: int8 or "
             "float32. transduce: bf16, int8 or float32. The first one is the default.",
@@ -69,7 +69,7 @@ def export(
     typer.echo(_write(load_model(find_model(model)), destination, format_name, weights or possible[0], words))
 
 
-def _write(model: "ModelDirectory", destination: Path, format_name: str, weights: Weights, words: str) -> str:
+def _write(model: "ModelDirectory", destination: Path, format_name: str, weights: StoredWeights, words: str) -> str:
     """Write the model in one format and return the line to print."""
     if format_name == "ctranslate2":
         from transduce.export.ctranslate2 import export_ctranslate2

@@ -17,7 +17,7 @@ ModelName = Annotated[
 ]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores unless given.")]
 PrecisionName = Literal["auto", "int8", "bf16", "float32"]
-Precision = Annotated[
+PrecisionOption = Annotated[
     PrecisionName,
     typer.Option(help="Number format of the computation; auto takes the fastest that the processor supports."),
 ]

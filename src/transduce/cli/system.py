@@ -49,12 +49,12 @@ def _gather() -> dict[str, Any]:
 
     import torch
 
-    from transduce.compute import available_cores, processor_flags, processor_name, settle
+    from transduce.compute import available_cores, configure_compute, processor_flags, processor_name
     from transduce.engine import choose_precision
     from transduce.model.config import ModelConfig
     from transduce.version import __version__
 
-    chosen = settle(threads=None, precision="auto")
+    chosen = configure_compute(threads=None, precision="auto")
     translation = choose_precision("auto", [ModelConfig()], device="cpu")
     flags = processor_flags()
     features = [name for name, names in FEATURES.items() if flags & set(names)] if flags else None

@@ -51,7 +51,7 @@ def _lines(stream: TextIO) -> Iterator[Progress]:
     yield _Lines(stream)
 
 
-def spoken_duration(seconds: float) -> str:
+def readable_duration(seconds: float) -> str:
     """Return a duration in readable units: 0.4 s, 12 s, 3 min 25 s, 2 h 14 min, 3 d 4 h."""
     if seconds < 9.95:
         return f"{round(seconds, 1):g} s"
@@ -108,19 +108,19 @@ class _Work:
         task = next(task for task in self._tasks.tasks if task.id == self.id)
         left = task.time_remaining if self.total else None
         share = f" ({self.done / self.total:.0%})" if self.total else ""
-        parts = [self.amount + share, f"{spoken_duration(left)} left" if left else "", self.text]
+        parts = [self.amount + share, f"{readable_duration(left)} left" if left else "", self.text]
         return f"{self.name}: " + ", ".join(part for part in parts if part)
 
     def line_at_end(self) -> str:
         """Return one line with the amount done and the time it took."""
         amount = f"{self.amount} in " if self.done else ""
         text = f" ({self.text})" if self.text else ""
-        return f"{self.name}: {amount}{spoken_duration(self.seconds)}{text}"
+        return f"{self.name}: {amount}{readable_duration(self.seconds)}{text}"
 
     def line_when_stopped(self) -> str:
         """Return one line with the amount done before an error or Ctrl-C ended the stage."""
         amount = f" at {self.amount}" if self.done else ""
-        return f"{self.name}: stopped{amount} after {spoken_duration(self.seconds)}"
+        return f"{self.name}: stopped{amount} after {readable_duration(self.seconds)}"
 
 
 class _Bars:
@@ -196,10 +196,10 @@ class _Drawing(rich_progress.Progress):
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """Yield the bars."""
-        yield _ShortOfTheEdge(self.make_tasks_table(self.tasks))
+        yield _NarrowerThanTerminal(self.make_tasks_table(self.tasks))
 
 
-class _ShortOfTheEdge:
+class _NarrowerThanTerminal:
     """Renders its content three columns narrower than the terminal.
 
     The terminal echoes Ctrl-C as ^C after the last bar. On a full line the echo would wrap onto a new line, and rich
@@ -231,10 +231,10 @@ class _TimeLeftColumn(rich_progress.ProgressColumn):
 
     def render(self, task: rich_progress.Task) -> Text:
         if task.total is None:
-            return Text(spoken_duration(round(task.elapsed or 0)))
+            return Text(readable_duration(round(task.elapsed or 0)))
         if task.time_remaining is None:
             return Text("")
-        return Text(f"{spoken_duration(round(task.time_remaining))} left")
+        return Text(f"{readable_duration(round(task.time_remaining))} left")
 
 
 class _Lines:

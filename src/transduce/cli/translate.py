@@ -11,7 +11,7 @@ from transduce.cli.options import (
     GlossaryFile,
     LengthPenalty,
     ModelName,
-    Precision,
+    PrecisionOption,
     SourceLanguage,
     TargetLanguage,
     Terms,
@@ -72,7 +72,7 @@ def translate(
         float | None, typer.Option(help="With --sample: draw among the most probable tokens up to a sum of p.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="With --sample: seed of the random numbers.")] = None,
-    precision: Precision = "auto",
+    precision: PrecisionOption = "auto",
     threads: Threads = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="Write one JSON object per line, with scores and tokens.")
@@ -119,7 +119,7 @@ def translate(
         fill_documents(translator, config, request, glossary=wanted)
         return
     if text is None and not files and sys.stdin.isatty() and output is None:
-        _converse(translator, config, glossary=wanted, is_json=json_output)
+        _translate_interactively(translator, config, glossary=wanted, is_json=json_output)
         return
     with _opened_output(output) as stream:
         _translate_stream(translator, inputs, config, stream, glossary=wanted, is_json=json_output)
@@ -140,7 +140,7 @@ def _translate_stream(
     warnings: list[str] = []
     translations = translate_lines(translator, reader, config, glossary=glossary)
     try:
-        with _progress_beside(stream) as progress, progress.stage("translating", unit="lines") as stage:
+        with _progress_if_output_is_elsewhere(stream) as progress, progress.stage("translating", unit="lines") as stage:
             for number, translation in enumerate(translations, start=1):
                 stream.write(_line(translation, is_json=is_json) + "\n")
                 if translation.refusal:
@@ -159,7 +159,7 @@ def _translate_stream(
             typer.echo(f"transduce: {warning}", err=True)
 
 
-def _progress_beside(stream: TextIO) -> "AbstractContextManager[Progress]":
+def _progress_if_output_is_elsewhere(stream: TextIO) -> "AbstractContextManager[Progress]":
     """Return a progress bar if stderr is a terminal and the output is not, else a silent progress."""
     from contextlib import nullcontext
 
@@ -172,7 +172,9 @@ def _progress_beside(stream: TextIO) -> "AbstractContextManager[Progress]":
     return terminal_progress() if is_watched(sys.stderr) else nullcontext(Silent())
 
 
-def _converse(translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", is_json: bool) -> None:
+def _translate_interactively(
+    translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", is_json: bool
+) -> None:
     languages = translator.languages
     typer.echo("Type a sentence and press Enter; Ctrl-D ends the program.", err=True)
     try:

@@ -108,7 +108,7 @@ def fill_documents(
             write_atomically(output, content)
         if beside is not None:
             beside.unlink()
-        _tell(path, report)
+        _print_report(path, report)
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def _output_of(path: Path, request: DocumentRequest) -> Path | None:
     return request.output
 
 
-def _tell(path: Path, report: "FillingReport") -> None:
+def _print_report(path: Path, report: "FillingReport") -> None:
     kept = f", {report.kept:,} had a translation" if report.kept else ""
     typer.echo(f"{path}: {report.filled:,} filled in{kept}, {len(report.left):,} left", err=True)
     for where, reason, text in report.left[:_LISTED]:

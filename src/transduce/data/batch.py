@@ -23,7 +23,7 @@ from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.tokenizer import SamplingTokenizer, Tokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 
-Ids = Sequence[int] | NDArray[Any]
+IdSequence = Sequence[int] | NDArray[Any]
 """The token ids of one side of a pair."""
 
 
@@ -86,11 +86,11 @@ def collate(
     resegmentation: Resegmentation | None = None,
 ) -> Batch:
     """Return the batch of these sentences of the store, in this order."""
-    sources: list[Ids] = []
-    targets: list[Ids] = []
+    sources: list[IdSequence] = []
+    targets: list[IdSequence] = []
     for sentence in sentences.tolist():
-        source: Ids = store.source(sentence)
-        target: Ids = store.target(sentence)
+        source: IdSequence = store.source(sentence)
+        target: IdSequence = store.target(sentence)
         if resegmentation is not None:
             source, target = _resegmented((source, target), store.text(sentence), sentence, resegmentation)
         sources.append(source)
@@ -98,15 +98,17 @@ def collate(
     return Batch(pad_rows(sources, padding=padding), pad_rows(targets, padding=padding), sentences, padding)
 
 
-def pad_rows(rows: Sequence[Ids], *, padding: int = OWN_SPECIAL_TOKENS.padding) -> Tensor:
+def pad_rows(rows: Sequence[IdSequence], *, padding: int = OWN_SPECIAL_TOKENS.padding) -> Tensor:
     """Return rows of ids as one int64 tensor, padded at the end to the longest."""
     return torch.from_numpy(pad_ids(rows, padding=padding))
 
 
-def _resegmented(usual: tuple[Ids, Ids], texts: tuple[str, str], sentence: int, how: Resegmentation) -> list[Ids]:
+def _resegmented(
+    usual: tuple[IdSequence, IdSequence], texts: tuple[str, str], sentence: int, how: Resegmentation
+) -> list[IdSequence]:
     pair = how.tokenizers
     sides = ((pair.source, pair.end_source), (pair.target, pair.end_target))
-    result: list[Ids] = []
+    result: list[IdSequence] = []
     for side, (tokenizer, end) in enumerate(sides):
         key = (how.seed, how.epoch, 2 * sentence + side)
         sampled = end(require_sampling(tokenizer).sample(texts[side], dropout=how.dropout, key=key))

@@ -8,19 +8,19 @@ import numpy as np
 from transduce.data.cleaning import Dropped, Rule, rules_for
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import CorpusText, ReadText
-from transduce.data.encoding import Rows, Share
-from transduce.data.held_out import Part, are_repeated, held_out_sizes, hold_out
+from transduce.data.encoding import PairRows, SplitPairs
+from transduce.data.held_out import SplitPart, are_repeated, held_out_sizes, hold_out
 from transduce.errors import DataError
 
 
-def unrepeated(train: CorpusText, config: DataConfig) -> Rows:
+def unrepeated(train: CorpusText, config: DataConfig) -> PairRows:
     """Return the training pairs without duplicates, or all if `data.drop_duplicates` is off."""
     if not config.drop_duplicates:
         return np.arange(len(train))
     return np.flatnonzero(~are_repeated(train.source_hashes, train.target_hashes))
 
 
-def repetitions(train: CorpusText, rows: Rows) -> Dropped:
+def repetitions(train: CorpusText, rows: PairRows) -> Dropped:
     """Return the training pairs that are not among `rows` as dropped duplicates."""
     dropped = Dropped()
     others = np.ones(len(train), dtype=np.bool_)
@@ -31,19 +31,19 @@ def repetitions(train: CorpusText, rows: Rows) -> Dropped:
     return dropped
 
 
-def divide(texts: Mapping[str, CorpusText], rows: Rows, config: DataConfig) -> dict[str, Share]:
+def divide(texts: Mapping[str, CorpusText], rows: PairRows, config: DataConfig) -> dict[str, SplitPairs]:
     """Return the share of every split that has one; `rows` are the training pairs to divide."""
     train, rules = texts["train"], rules_for("train", config)
     valid, test = held_out_sizes(config, len(rows))
     parts = hold_out(
         train.source_hashes[rows], train.target_hashes[rows], valid=valid, test=test, seed=config.held_out_seed
     )
-    shares = {"train": Share(train, rows[parts == Part.TRAIN], rules)}
-    for split, part in (("valid", Part.VALID), ("test", Part.TEST)):
+    shares = {"train": SplitPairs(train, rows[parts == SplitPart.TRAIN], rules)}
+    for split, part in (("valid", SplitPart.VALID), ("test", SplitPart.TEST)):
         if len(texts[split]):
-            shares[split] = Share(texts[split], np.arange(len(texts[split])), rules_for(split, config))
+            shares[split] = SplitPairs(texts[split], np.arange(len(texts[split])), rules_for(split, config))
         elif (parts == part).any():
-            shares[split] = Share(train, rows[parts == part], rules, is_held_out=True)
+            shares[split] = SplitPairs(train, rows[parts == part], rules, is_held_out=True)
     if valid and "valid" not in shares:
         raise DataError(
             f"No pair can be held out for validation: common sources or targets link all {len(rows):,} training pairs "

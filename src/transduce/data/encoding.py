@@ -17,16 +17,16 @@ from transduce.text.normalization import normalize
 from transduce.text.placeholders import ProtectedPair, protect_pair
 from transduce.text.tokenizer_pair import TokenizerPair
 
-Rows = NDArray[np.int64]
+PairRows = NDArray[np.int64]
 """Indices of pairs in a `CorpusText`."""
 
 
 @dataclass(frozen=True)
-class Share:
+class SplitPairs:
     """The pairs of one split, and the rules that their lengths must follow."""
 
     text: CorpusText
-    rows: Rows
+    rows: PairRows
     rules: frozenset[Rule]
     is_held_out: bool = False
 
@@ -36,7 +36,7 @@ def segmentable(pair: ProtectedPair) -> tuple[str, str]:
     return normalize(pair.source), normalize(pair.target)
 
 
-def lines_to_learn_from(share: Share, *, sides: Sequence[int] = (0, 1)) -> Iterator[str]:
+def lines_to_learn_from(share: SplitPairs, *, sides: Sequence[int] = (0, 1)) -> Iterator[str]:
     """Yield the sides of a share's pairs, source 0 and target 1, with placeholders replaced; learning normalises."""
     for row in share.rows:
         pair = protect_pair(*share.text.pair(int(row)))
@@ -50,7 +50,7 @@ class StoreBuilder:
     def __init__(self, tokenizers: TokenizerPair, config: DataConfig, *, progress: Progress) -> None:
         self._tokenizers, self._config, self._progress = tokenizers, config, progress
 
-    def build(self, folder: Path, share: Share, *, keeps_originals: bool) -> None:
+    def build(self, folder: Path, share: SplitPairs, *, keeps_originals: bool) -> None:
         """Write the store of a share; its notes list the pairs dropped for their length."""
         pairs = ((int(row), share.text.pair(int(row))) for row in share.rows)
         store = token_store_written(
@@ -70,7 +70,11 @@ class StoreBuilder:
             writer.notes["dropped"] = dropped.as_json()
 
     def _append(
-        self, pairs: Sequence[tuple[int, tuple[str, str]]], share: Share, writer: TokenStoreWriter, dropped: Dropped
+        self,
+        pairs: Sequence[tuple[int, tuple[str, str]]],
+        share: SplitPairs,
+        writer: TokenStoreWriter,
+        dropped: Dropped,
     ) -> None:
         texts = [segmentable(self._tokenizers.protect_pair(*pair)) for _, pair in pairs]
         sources = self._tokenizers.encode_sources([source for source, _ in texts])

@@ -22,7 +22,7 @@ LARGEST_SHARE = 20
 _MOST = 2000
 
 
-class Part(IntEnum):
+class SplitPart(IntEnum):
     """The split that a pair belongs to."""
 
     TRAIN = 0
@@ -40,7 +40,7 @@ def held_out_sizes(config: DataConfig, pairs: int) -> tuple[int, int]:
 
 def hold_out(sources: Hashes, targets: Hashes, *, valid: int, test: int, seed: int) -> NDArray[np.int8]:
     """Return the part of every pair; `valid` and `test` are held out, or fewer if no group is small enough."""
-    parts = np.full(len(sources), Part.TRAIN, dtype=np.int8)
+    parts = np.full(len(sources), SplitPart.TRAIN, dtype=np.int8)
     if valid + test == 0 or len(sources) == 0:
         return parts
     groups = linked_groups(sources, targets)
@@ -48,9 +48,9 @@ def hold_out(sources: Hashes, targets: Hashes, *, valid: int, test: int, seed: i
     smallest = np.full(len(names), np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(smallest, members, _seeded(sources, seed))
     order = np.argsort(smallest, kind="stable")
-    part_of_group = np.full(len(names), Part.TRAIN, dtype=np.int8)
-    for part, wanted in ((Part.VALID, valid), (Part.TEST, test)):
-        free = order[part_of_group[order] == Part.TRAIN]
+    part_of_group = np.full(len(names), SplitPart.TRAIN, dtype=np.int8)
+    for part, wanted in ((SplitPart.VALID, valid), (SplitPart.TEST, test)):
+        free = order[part_of_group[order] == SplitPart.TRAIN]
         part_of_group[_take(free, sizes, wanted)] = part
     return np.asarray(part_of_group[members])
 

@@ -88,7 +88,7 @@ def prepare(
     record = PreparedRecord.open(folder)
     assert record is not None, "the last stage wrote the record"
     prepared = _open(folder, record, config)
-    _tell(prepared, progress)
+    _note_sizes(prepared, progress)
     return prepared
 
 
@@ -150,7 +150,7 @@ def _open(folder: Path, record: PreparedRecord, config: DataConfig) -> Prepared:
     )
 
 
-def _tell(prepared: Prepared, progress: Progress) -> None:
+def _note_sizes(prepared: Prepared, progress: Progress) -> None:
     for split, report in prepared.report.splits.items():
         held_out = " held out of the training text" if report.is_held_out else ""
         progress.note(

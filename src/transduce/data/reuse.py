@@ -115,7 +115,7 @@ def unchanged(corpora: Corpora) -> Corpora | None:
     return renewed
 
 
-def hold_the_same(names: Sequence[str], corpora: Sequence[ReadCorpus]) -> bool:
+def are_same_files(names: Sequence[str], corpora: Sequence[ReadCorpus]) -> bool:
     """Return whether the named files are byte for byte, and in this order, those that were read."""
     if len(names) != len(corpora):
         return False

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.data.token_store import TokenStore
+from transduce.networks.stepwise import Ids
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
 ROUNDS = 3
@@ -27,8 +28,6 @@ SEEN_ENOUGH = 100  # pairs with a source token that suffice to learn its candida
 LONGEST = 100  # tokens; longer sentences say little about words, and their cost is quadratic
 SHARE = 1e-4  # the least t(target | source) of a candidate
 _PAIRS_AT_ONCE = 2_000
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from transduce.data.cleaning import Dropped, dropped_list
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText, corpora_of, read_corpora
 from transduce.data.division import counts_in_words, divide, refuse_empty, refuse_unexpected, repetitions, unrepeated
-from transduce.data.encoding import Share, StoreBuilder, lines_to_learn_from
+from transduce.data.encoding import SplitPairs, StoreBuilder, lines_to_learn_from
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
 from transduce.data.reuse import GIVEN_TOKENIZERS, GivenTokenizer, given_tokenizers, tokenizer_file, unchanged
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, DataError
-from transduce.files import fsync_directory, sweep, write_atomically
+from transduce.files import fsync_directory, remove_leftovers, write_atomically
 from transduce.progress import Progress
 from transduce.text.tokenizer import Tokenizer
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER, learn_tokenizer, read_tokenizer
@@ -54,7 +54,7 @@ class Stages:
 
     def finish(self, vocabulary_size: int, *, source_vocabulary_size: int | None = None) -> None:
         """Run every stage whose result is missing; give `source_vocabulary_size` if vocabularies are separate."""
-        sweep(self._folder)
+        remove_leftovers(self._folder)
         if PreparedRecord.open(self._folder) is not None:  # finished before, but the text changed or a store is damaged
             shutil.rmtree(self._folder / TEXT, ignore_errors=True)
         read = self._read()
@@ -76,7 +76,7 @@ class Stages:
         read = ReadText.open(self._folder / TEXT)
         if read is not None and read.settings == self._settings and unchanged(read.corpora) is not None:
             return read
-        self._require_what_is_read()
+        self._require_files()
         # Delete the results of other text or settings, the record first. From then on, everything in the folder is made
         # from the text in it.
         for name in (RECORD, DROPPED, TOKENIZER, SOURCE_TOKENIZER):
@@ -86,14 +86,14 @@ class Stages:
         fsync_directory(self._folder)  # else a power cut could bring back the old tokenizer beside new text
         return read_corpora(self._folder / TEXT, self._config, settings=self._settings, progress=self._progress)
 
-    def _require_what_is_read(self) -> None:
+    def _require_files(self) -> None:
         """Refuse to prepare again if a file is missing: the prepared corpus may be its only copy."""
         for file in (file for split in SPLITS for corpus in corpora_of(self._config, split) for file in corpus.files):
             file.require()
         for key, path in given_tokenizers(self._config).items():
             tokenizer_file(path, key=key)
 
-    def _tokenizers(self, train: Share, sizes: Mapping[str, int]) -> TokenizerPair:
+    def _tokenizers(self, train: SplitPairs, sizes: Mapping[str, int]) -> TokenizerPair:
         source_end = self._config.source_end
         if not self._config.has_source_tokenizer:
             tokenizer = self._tokenizer("tokenizer", lines_to_learn_from(train), size=sizes[TOKENIZER])
@@ -129,7 +129,7 @@ class Stages:
         write_atomically(place, tokenizer.to_bytes())
         return tokenizer
 
-    def _encode(self, shares: Mapping[str, Share], tokenizers: TokenizerPair) -> dict[str, TokenStore]:
+    def _encode(self, shares: Mapping[str, SplitPairs], tokenizers: TokenizerPair) -> dict[str, TokenStore]:
         builder = StoreBuilder(tokenizers, self._config, progress=self._progress)
         stores = {}
         for split, share in shares.items():
@@ -148,7 +148,7 @@ class Stages:
     def _record(
         self,
         read: ReadText,
-        shares: Mapping[str, Share],
+        shares: Mapping[str, SplitPairs],
         stores: Mapping[str, TokenStore],
         dropped: Mapping[str, Dropped],
         tokenizers: TokenizerPair,

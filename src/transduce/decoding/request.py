@@ -84,16 +84,16 @@ class OutputRequest:
     def forbid(self, log_probabilities_BWV: LogProbabilities, *, position: int) -> None:
         """Set the log-probability of every token that is not allowed at `position` to -inf."""
         if not self.forces(position):
-            self._forbid_freely(log_probabilities_BWV, position)
+            self._forbid_tokens(log_probabilities_BWV, position)
             return
         forced_B = self.prefix_BP[:, position]
         rows = np.flatnonzero(forced_B != NOT_FORCED)
         forced_FW = log_probabilities_BWV[rows, :, forced_B[rows]]
-        self._forbid_freely(log_probabilities_BWV, position)
+        self._forbid_tokens(log_probabilities_BWV, position)
         log_probabilities_BWV[rows] = -math.inf
         log_probabilities_BWV[rows, :, forced_B[rows]] = forced_FW
 
-    def _forbid_freely(self, log_probabilities_BWV: LogProbabilities, position: int) -> None:
+    def _forbid_tokens(self, log_probabilities_BWV: LogProbabilities, position: int) -> None:
         for token in self.forbidden(position):
             log_probabilities_BWV[..., token] = -math.inf
 

@@ -39,10 +39,10 @@ def run_search(stepper: Stepwise[State], source_BS: Ids, search: SearchState) ->
             if not len(staying_B):
                 return found
             state = stepper.select(state, staying_B, beams_BW[staying_B])
-        elif not _continue_themselves(beams_BW, tokens_BW.shape[1]):
+        elif not _are_in_place(beams_BW, tokens_BW.shape[1]):
             state = stepper.select(state, np.arange(len(tokens_BW)), beams_BW)
         tokens_BW = search.newest_BW
 
 
-def _continue_themselves(beams_BW: Ids, beams: int) -> bool:
+def _are_in_place(beams_BW: Ids, beams: int) -> bool:
     return beams_BW.shape[1] == beams and bool((beams_BW == np.arange(beams)).all())

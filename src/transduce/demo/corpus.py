@@ -25,7 +25,7 @@ from transduce.files import write_atomically
 
 FILE = "corpus.tsv.bz2"
 
-Pair = tuple[str, str]
+TextPair = tuple[str, str]
 LabelledSplit = Literal["test", "test_combinations", "test_long"]
 Role = Literal[
     "verb", "subject", "accusative", "dative", "oblique", "place", "predicate", "comparison", "owner", "addressee"
@@ -36,11 +36,11 @@ Tense = Literal["present", "progressive", "past", "perfect", "pluperfect", "futu
 class CorpusSplits(NamedTuple):
     """The sentence pairs of each split, English first."""
 
-    train: list[Pair]
-    valid: list[Pair]
-    test: list[Pair]
-    test_combinations: list[Pair]
-    test_long: list[Pair]
+    train: list[TextPair]
+    valid: list[TextPair]
+    test: list[TextPair]
+    test_combinations: list[TextPair]
+    test_long: list[TextPair]
 
 
 class Constituent(NamedTuple):
@@ -68,7 +68,7 @@ class Constituent(NamedTuple):
 def corpus(*, pairs: int, held_out: int = 500) -> CorpusSplits:
     """Return the first `pairs` sentence pairs of train and the first `held_out` of each other split."""
     wanted = {split: pairs if split == "train" else held_out for split in CorpusSplits._fields}
-    found: dict[str, list[Pair]] = {split: [] for split in wanted}
+    found: dict[str, list[TextPair]] = {split: [] for split in wanted}
     for split, english, german, _ in _rows():
         if len(found[split]) < wanted[split]:
             found[split].append((english, german))

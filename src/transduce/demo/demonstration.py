@@ -13,7 +13,7 @@ from typing import Any
 
 import sacrebleu
 
-from transduce.demo.corpus import Pair, corpus, write_corpus
+from transduce.demo.corpus import TextPair, corpus, write_corpus
 from transduce.files import write_atomically
 from transduce.pipeline.estimate import announcement, seconds_per_step
 from transduce.pipeline.planning import Choice, TrainRequest, choose_experiment, has_learned
@@ -32,7 +32,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True)
-class Size:
+class DemoSize:
     """The size of the corpus and the length of the training."""
 
     pairs: int
@@ -47,8 +47,8 @@ class Size:
         return max(self.fewest_steps, min(_MOST_STEPS, int(self.training_seconds / seconds_per_step)))
 
 
-FULL = Size(pairs=60_000, held_out=500, training_seconds=120.0, fewest_steps=800)
-QUICK = Size(pairs=6_000, held_out=100, training_seconds=12.0)
+FULL = DemoSize(pairs=60_000, held_out=500, training_seconds=120.0, fewest_steps=800)
+QUICK = DemoSize(pairs=6_000, held_out=100, training_seconds=12.0)
 _MOST_STEPS = 8_000
 _VALIDATIONS = 8
 
@@ -81,7 +81,7 @@ class Demonstration:
 
 def demonstrate(
     folder: Path,
-    size: Size,
+    size: DemoSize,
     *,
     seed: int,
     threads: int | None,
@@ -111,7 +111,7 @@ def demonstrate(
 
 def _train(
     shown: Demonstration,
-    size: Size,
+    size: DemoSize,
     *,
     seed: int,
     threads: int | None,
@@ -141,7 +141,7 @@ def _train(
     shown.was_stopped = result.ending is Ending.STOPPED
 
 
-def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> Choice:
+def _fitted(choice: Choice, folder: Path, size: DemoSize, *, progress: Progress) -> Choice:
     """Prepare the corpus, measure a training step, and return the experiment with the steps that fit the time."""
     with opened_run(choice, folder, progress=progress) as run:
         trainer = run.training.opened().trainer()
@@ -161,7 +161,7 @@ def _fitted(choice: Choice, folder: Path, size: Size, *, progress: Progress) -> 
     return replace(choice, experiment=choice.experiment.model_copy(update={"training": training}))
 
 
-def _score(translator: Translator, pairs: list[Pair], name: str, *, progress: Progress) -> dict[str, float]:
+def _score(translator: Translator, pairs: list[TextPair], name: str, *, progress: Progress) -> dict[str, float]:
     config = translator.configure()
     outputs: list[str] = []
     with progress.stage(f"scoring: {MEANINGS[name]}", total=len(pairs), unit="sentences") as stage:

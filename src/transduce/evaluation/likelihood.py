@@ -15,13 +15,13 @@ from transduce.networks.network import Network
 from transduce.progress import Progress, Silent
 from transduce.text.tokenizer_pair import TokenizerPair
 
-Pair = tuple[Sequence[int], Sequence[int]]
+EncodedPair = tuple[Sequence[int], Sequence[int]]
 """Token ids of source and target with their end tokens."""
 
 TOKENS_AT_ONCE = 4096
 
 
-def encode_pairs(tokenizers: TokenizerPair, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+def encode_pairs(tokenizers: TokenizerPair, pairs: Sequence[tuple[str, str]]) -> list[EncodedPair]:
     """Return the token ids of pairs of text as training and search see them, with symbols for shared placeholders."""
     protected = [tokenizers.protect_pair(source, target) for source, target in pairs]
     sources = tokenizers.encode_sources([pair.source for pair in protected])
@@ -32,7 +32,7 @@ def encode_pairs(tokenizers: TokenizerPair, pairs: Sequence[tuple[str, str]]) ->
 @torch.inference_mode()
 def log_probabilities_of_pairs(
     model: Network,
-    pairs: Sequence[Pair],
+    pairs: Sequence[EncodedPair],
     *,
     tokens_at_once: int = TOKENS_AT_ONCE,
     progress: Progress = Silent(),  # noqa: B008 - it has no state
@@ -54,7 +54,7 @@ def log_probabilities_of_pairs(
     return found
 
 
-def _require_positions_for(model: Network, pairs: Sequence[Pair]) -> None:
+def _require_positions_for(model: Network, pairs: Sequence[EncodedPair]) -> None:
     limit = model.longest_sentence
     if limit is None:
         return

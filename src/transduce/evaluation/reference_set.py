@@ -43,7 +43,7 @@ def read_reference_set(
     return ReferenceSet(name, sources=sources, references=references, skipped=len(pairs) - len(used))
 
 
-def kept_aside_by(run: Path) -> ReferenceSet | None:
+def test_set_of_run(run: Path) -> ReferenceSet | None:
     """Return the test pairs that a run held out of training, with their original text; None if there are none."""
     folder = run / "data" / "test"
     if not folder.is_dir():

@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 from transduce.errors import ModelError
-from transduce.export.ctranslate2 import Weights, export_ctranslate2
+from transduce.export.ctranslate2 import CTranslate2Weights, export_ctranslate2
 from transduce.files import write_atomically
 from transduce.model_directory import ModelDirectory
 from transduce.text.language_names import language_name
@@ -23,7 +23,7 @@ _ARGOS_VERSION = "1.9"  # the first version that accepts packages without a sent
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal models make equal packages
 
 
-def export_argos(model: ModelDirectory, path: Path, *, weights: Weights = "int8") -> float:
+def export_argos(model: ModelDirectory, path: Path, *, weights: CTranslate2Weights = "int8") -> float:
     """Write a package to `path`, which must not exist.
 
     Return the largest difference between CTranslate2's and our log-probability of a token.

@@ -32,7 +32,7 @@ LONGEST = 1024
 _PAIRS = 8  # number of sentence pairs to verify the written model with
 _DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # largest mean difference in log-probability that rounding can explain
 
-Weights = Literal["float32", "int8"]
+CTranslate2Weights = Literal["float32", "int8"]
 _ACTIVATIONS = {
     "relu": "RELU",
     "gelu": "GELU",
@@ -69,7 +69,7 @@ def obstacle(config: NetworkConfig) -> str | None:
     return found
 
 
-def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: Weights = "float32") -> float:
+def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: CTranslate2Weights = "float32") -> float:
     """Write a CTranslate2 directory to `folder`, which must not exist, and verify it.
 
     Return the largest difference between its and our log-probability of a token.
@@ -188,10 +188,17 @@ def _array(tensor: Tensor) -> "np.ndarray[Any, Any]":
 
 
 @torch.no_grad()
-def _verify(library: Any, folder: Path, network: Transformer, pieces: Sequence[str], *, weights: Weights) -> float:  # noqa: ANN401
+def _verify(
+    library: Any,  # noqa: ANN401
+    folder: Path,
+    network: Transformer,
+    pieces: Sequence[str],
+    *,
+    weights: CTranslate2Weights,
+) -> float:
     """Return the largest difference in the log-probability of a token; raise an error if the mean is too large."""
-    pairs = _made_up_pairs(network)
-    theirs = log_probabilities_there(library.Translator(str(folder), compute_type=weights), pairs, pieces)
+    pairs = _random_pairs(network)
+    theirs = ctranslate2_log_probabilities(library.Translator(str(folder), compute_type=weights), pairs, pieces)
     differences: list[float] = []
     for (source, target), found in zip(pairs, theirs, strict=True):
         hidden_BTD = network(torch.tensor([source]), torch.tensor([target]))
@@ -206,7 +213,7 @@ def _verify(library: Any, folder: Path, network: Transformer, pieces: Sequence[s
     return max(differences)
 
 
-def log_probabilities_there(
+def ctranslate2_log_probabilities(
     translator: Any,  # noqa: ANN401
     pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
     pieces: Sequence[str],
@@ -219,7 +226,7 @@ def log_probabilities_there(
     return [list(result.log_probs) for result in found]
 
 
-def _made_up_pairs(network: Transformer) -> list[tuple[list[int], list[int]]]:
+def _random_pairs(network: Transformer) -> list[tuple[list[int], list[int]]]:
     config, special = network.config, network.tokens
     generator = torch.Generator().manual_seed(1)
     longest = min(40, config.learned_positions) if config.positions == "learned" else 40
@@ -232,7 +239,7 @@ def _made_up_pairs(network: Transformer) -> list[tuple[list[int], list[int]]]:
     return [(sentence(number), sentence(_PAIRS - 1 - number)) for number in range(_PAIRS)]
 
 
-def _card(model: ModelDirectory, weights: Weights) -> str:
+def _card(model: ModelDirectory, weights: CTranslate2Weights) -> str:
     languages = model.description.languages
     return (
         f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"

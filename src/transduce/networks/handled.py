@@ -1,6 +1,6 @@
 """Which networks a capability handles: an allow-list of the values of every option.
 
-The written-out gradient, the int8 engine and each export implement a network a second time. Each lists what it handles,
+The handwritten gradient, the int8 engine and each export implement a network a second time. Each lists what it handles,
 and declines any other kind of network and any other value of an option. An option that is not listed is handled only at
 its default, which is the paper's choice.
 """

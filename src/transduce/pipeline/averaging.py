@@ -107,7 +107,7 @@ class AveragingStage:
         assert ending is not None, "this training has ended"
         if self.context.world.is_main:  # the run may have been killed between its last checkpoint and the pruning
             checkpoints = Checkpoints(self.training.leaves)
-            checkpoints.sweep()
+            checkpoints.remove_leftovers()
             checkpoints.prune(keep=config.keep_checkpoints, best_step=progress.best.step if progress.best else None)
         opened = self.training.opened()
         model = self._average(opened, progress)

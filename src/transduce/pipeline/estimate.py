@@ -78,16 +78,18 @@ def _duration_line(trainer: Trainer, steps_in_epoch: int) -> str:
     bounds += [epoch * training.epochs] if training.epochs else []
     bounds += [seconds(training.time)] if training.time else []
     if bounds:
-        return f"about {spoken(of_teachers + min(bounds))} here at most ({here}); {spoken(epoch)} an epoch"
-    least, most = (spoken(of_teachers + epoch * epochs) for epochs in _USUAL_EPOCHS)
+        return (
+            f"about {rough_duration(of_teachers + min(bounds))} here at most ({here}); {rough_duration(epoch)} an epoch"
+        )
+    least, most = (rough_duration(of_teachers + epoch * epochs) for epochs in _USUAL_EPOCHS)
     return (
-        f"about {spoken(epoch)} an epoch here ({here}); it ends when validation has not improved "
+        f"about {rough_duration(epoch)} an epoch here ({here}); it ends when validation has not improved "
         f"{training.allowed_patience} times, usually after {_USUAL_EPOCHS[0]} to {_USUAL_EPOCHS[1]} epochs: "
         f"{least} to {most}"
     )
 
 
-def spoken(duration: float) -> str:
+def rough_duration(duration: float) -> str:
     """Return a duration in the unit that people would use."""
     if duration < 90:
         return f"{math.ceil(duration)} s"

@@ -14,7 +14,7 @@ from typing import Any
 from transduce.architectures import own_source_vocabulary
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection, paths_of
-from transduce.data.reuse import given_tokenizers, hold_the_same, is_of, tokenizer_sha256, unchanged
+from transduce.data.reuse import are_same_files, given_tokenizers, is_of, tokenizer_sha256, unchanged
 from transduce.data.stages import PreparedRecord
 from transduce.errors import ConfigError, RunError
 from transduce.experiment import (
@@ -243,7 +243,7 @@ def _data_as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataC
     same: dict[str, object] = {
         split: getattr(old, split)
         for split, corpora in record.corpora.items()
-        if getattr(new, split) != getattr(old, split) and hold_the_same(getattr(new, split), corpora)
+        if getattr(new, split) != getattr(old, split) and are_same_files(getattr(new, split), corpora)
     }
     begun_with = given_tokenizers(old)
     for key, path in given_tokenizers(new).items():

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 from transduce.architectures import with_vocabularies
-from transduce.files import disk_faults_explained, locked, sweep
+from transduce.files import disk_faults_explained, locked, remove_leftovers
 from transduce.pipeline.averaging import AveragingStage
 from transduce.pipeline.planning import LOCK, Choice, keep_experiment
 from transduce.pipeline.preparing import Preparation
@@ -30,7 +30,7 @@ from transduce.pipeline.teaching import TeachersCorpus, teaching_stages
 from transduce.pipeline.training_stage import STOPPED, TrainingStage
 from transduce.progress import Progress, Silent
 from transduce.training.distributed import join_world
-from transduce.training.resumption import settle_compute
+from transduce.training.resumption import compute_of_run
 from transduce.training.trainer import Ending, require_an_end
 from transduce.training.validation import Validation
 
@@ -58,7 +58,7 @@ class Run:
     def __init__(self, choice: Choice, folder: Path, context: StageContext) -> None:
         """Plan the stages; the first, preparation, runs at once, because the others need its vocabulary size."""
         self.choice, self.folder, self.context = choice, folder, context
-        self.compute = settle_compute(choice.experiment.training, folder, world=context.world)
+        self.compute = compute_of_run(choice.experiment.training, folder, world=context.world)
         preparation = Preparation(choice.experiment, folder, context)
         self.prepared = preparation.prepared()
         model, tokenizers = choice.experiment.model, self.prepared.tokenizers
@@ -109,6 +109,6 @@ def opened_run(choice: Choice, output: Path, *, progress: Progress) -> Iterator[
         lock = locked(output / LOCK, purpose="training") if world.is_main else contextlib.nullcontext()
         with lock, disk_faults_explained(output):
             if world.is_main:
-                sweep(output)
+                remove_leftovers(output)
                 keep_experiment(choice.experiment, output)
             yield Run(choice, output, StageContext(world, progress if world.is_main else Silent()))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from transduce.files import sweep
+from transduce.files import remove_leftovers
 from transduce.progress import Progress
 from transduce.training.distributed import World
 
@@ -59,7 +59,7 @@ def run_stages(stages: Sequence[RunStage], *, context: StageContext, stop_reques
     if context.world.is_main:
         for folder in dict.fromkeys(stage.folder for stage in stages):
             if folder.is_dir():
-                sweep(folder)
+                remove_leftovers(folder)
     ran: set[RunStage] = set()
     for stage in unfinished(stages, world=context.world):
         # A missing result may be the same when it is made again, and then the result of this stage is still valid.

@@ -33,7 +33,7 @@ from transduce.pipeline.validation import Validator
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.batches import TrainingBatches
 from transduce.training.checkpoint import Checkpoints
-from transduce.training.resumption import CHECKPOINTS_FOLDER, settle_compute
+from transduce.training.resumption import CHECKPOINTS_FOLDER, compute_of_run
 from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Ending, Trainer, TrainerContext, ending_at
 
@@ -119,7 +119,7 @@ class TrainingStage:
     def opened(self) -> "OpenTraining":
         """Return the network with its first weights, ready to learn; every rank must ask."""
         store = self.store()
-        compute = settle_compute(self.experiment.training, self.folder, world=self.context.world)
+        compute = compute_of_run(self.experiment.training, self.folder, world=self.context.world)
         network = first_network(self.experiment, self.folder, self.prepared.tokenizers.special).to(compute.device)
         return OpenTraining(self, store, compute, network, self.recorder(store, compute))
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from transduce.data.token_store import TokenStore
 from transduce.decoding.config import DecodingConfig
-from transduce.files import make_folder, sha256_of_file, sweep, write_atomically
+from transduce.files import make_folder, remove_leftovers, sha256_of_file, write_atomically
 from transduce.model_directory import WEIGHTS
 from transduce.pipeline.stages import RunStage, StageContext, StopRequested
 from transduce.translator.translator import Translator
@@ -94,7 +94,7 @@ class TranslationStage:
     def _translation(self) -> Callable[[range], None]:
         """Return a function that writes the file of a part unless it exists; it loads the model at its first use."""
         make_folder(self.leaves)
-        sweep(self.leaves)
+        remove_leftovers(self.leaves)
         weights = sha256_of_file(self.model / WEIGHTS)
         load = cache(partial(Translator.load, self.model, threads=self.threads))
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from transduce.architectures import parameter_count
-from transduce.compute import give_back_freed_memory, settle
+from transduce.compute import configure_compute, give_back_freed_memory
 from transduce.errors import ConfigError, TransduceError
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
@@ -39,7 +39,7 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
     settings = read_frame(inlet)
     if settings is None:
         return
-    settle(threads=settings["threads"], precision="float32", device="cpu")
+    configure_compute(threads=settings["threads"], precision="float32", device="cpu")
     try:
         translators = {
             name: Translator.load(folder, threads=settings["threads"], precision=settings["precision"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transduce.compute import Precision
+from transduce.compute import TrainingPrecision
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Arithmetic:
     """The device and precision of forward passes."""
 
     device: torch.device
-    precision: Precision
+    precision: TrainingPrecision
 
     def forward_pass(self) -> AbstractContextManager[None]:
         """Return the context in which to run the network forward; the backward pass needs no context."""

@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transduce.errors import RunError
-from transduce.files import directory_written_atomically, fsync_directory, manifest_fault, sweep
+from transduce.files import directory_written_atomically, fsync_directory, manifest_fault, remove_leftovers
 from transduce.progress import Progress, Silent
 from transduce.training.state import CheckpointState
 
@@ -123,11 +123,11 @@ class Checkpoints:
         for folder in renamed:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         """Clean up after a kill: remove incomplete and pruned checkpoints, restore one that was being replaced."""
         if not self.folder.is_dir():
             return
-        sweep(self.folder)
+        remove_leftovers(self.folder)
         for pruned in self.folder.glob(f"*{_PRUNED}"):
             shutil.rmtree(pruned, ignore_errors=True)
 

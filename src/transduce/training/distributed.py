@@ -31,7 +31,7 @@ from transduce.training.config import seconds
 Result = TypeVar("Result")
 _TURNS = 3
 _HEARTBEATS_PER_TIMEOUT = 10
-_ROLL_CALL_INTERVAL = 0.02
+_MEETING_INTERVAL = 0.02
 _NCCL_ALARM = "exception_dump"
 """The key that NCCL's watchdog writes to torchrun's store, without a prefix, when a rank fails. A rank that finds it
 exits, so it must not survive a restart.
@@ -211,7 +211,7 @@ class _TurnWatcher(threading.Thread):
             self.fault = str(fault).partition("\n")[0]
 
 
-class _RollCall:
+class _RankMeeting:
     """Gives the ranks of one attempt an unused part of torchrun's store.
 
     torchrun keeps its store over restarts, and ranks on several machines may see different numbers of restarts. A
@@ -232,7 +232,7 @@ class _RollCall:
         while (meeting := self._called() if self.rank == 0 else self._signed()) is None:
             if time.monotonic() > deadline:
                 raise RuntimeError("not all ranks joined in time")
-            time.sleep(_ROLL_CALL_INTERVAL)
+            time.sleep(_MEETING_INTERVAL)
         return PrefixStore(f"meeting {meeting}", self.store)
 
     def _called(self) -> str | None:
@@ -276,7 +276,7 @@ def join_world(*, device: str = "cpu", timeout: str = "10m") -> Iterator[World]:
     with alone._explained("meeting them"):
         patience = timedelta(seconds=seconds(timeout))
         store, _, _ = next(rendezvous("env://", alone.rank, size, timeout=patience))
-        store = _RollCall(store, alone.rank, size).meet(seconds(timeout))
+        store = _RankMeeting(store, alone.rank, size).meet(seconds(timeout))
         distributed.init_process_group(
             "nccl" if device == "cuda" else "gloo",
             store=PrefixStore("group", store),

@@ -106,7 +106,7 @@ def token_loss_and_gradient(
     """Return the same loss for packed tokens, and the gradient of the hidden states of each pass.
 
     Hidden states beyond the labels have no loss and gradient 0. The gradients of the output layer are added to its
-    `grad`s. Pass the same `buffer` for every batch to keep the memory of the logits.
+    `grad`s. ForwardPass the same `buffer` for every batch to keep the memory of the logits.
     """
     matrix_VD, bias_V = output.matrix_VD, output.bias_V
     assert matrix_VD.grad is not None

@@ -10,7 +10,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from transduce.compute import Compute, Precision, available_cores, settle
+from transduce.compute import Compute, TrainingPrecision, available_cores, configure_compute
 from transduce.data.batching import PLAN_VERSION
 from transduce.errors import RunError
 from transduce.progress import Progress
@@ -41,7 +41,7 @@ class Resumption:
         """
         world, state = self.stepper.world, TrainingProgress()
         if world.is_main:
-            self.checkpoints.sweep()
+            self.checkpoints.remove_leftovers()
             latest = self.checkpoints.latest()
             if latest is not None:
                 state = self._load(latest, machine, identity)
@@ -107,7 +107,7 @@ def recorded_machine(run: Path) -> Machine | None:
     return None
 
 
-def settle_compute(config: TrainingConfig, run: Path, *, world: World) -> Compute:
+def compute_of_run(config: TrainingConfig, run: Path, *, world: World) -> Compute:
     """Choose threads and precision: those configured, else those of the last save, else the machine's best.
 
     Rank 0 reads the last save and decides the precision for all ranks, since ranks that round differently would not
@@ -118,5 +118,5 @@ def settle_compute(config: TrainingConfig, run: Path, *, world: World) -> Comput
     was = Machine.model_validate_json(text) if text else None
     threads = config.threads or (was.threads if was else max(1, available_cores() // world.local_size))
     precision = was.precision if was and config.precision == "auto" else config.precision
-    own = settle(threads=threads, precision=precision)
-    return replace(own, precision=cast("Precision", world.broadcast_text(own.precision)))
+    own = configure_compute(threads=threads, precision=precision)
+    return replace(own, precision=cast("TrainingPrecision", world.broadcast_text(own.precision)))

@@ -17,7 +17,7 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 """A count up to the largest integer that a float represents exactly."""
 
 
-class Best(BaseModel, frozen=True, extra="forbid"):
+class BestValidation(BaseModel, frozen=True, extra="forbid"):
     """The best validation so far."""
 
     step: PositiveInt
@@ -36,7 +36,7 @@ class TrainingProgress(BaseModel, frozen=True, extra="forbid"):
     """Target tokens seen, over all starts and ranks."""
     seconds: NonNegativeFloat = 0.0
     """Time spent in training, over all starts."""
-    best: Best | None = None
+    best: BestValidation | None = None
     validations_without_better: Count = 0
 
     def after_step(self, *, tokens: int, steps_in_epoch: int) -> Self:
@@ -60,7 +60,7 @@ class TrainingProgress(BaseModel, frozen=True, extra="forbid"):
         else:
             is_better = value < self.best.value if measure == "loss" else value > self.best.value
         if is_better:
-            best = Best(step=self.step, measure=measure, value=value)
+            best = BestValidation(step=self.step, measure=measure, value=value)
             return self.model_copy(update={"best": best, "validations_without_better": 0})
         return self.model_copy(update={"validations_without_better": self.validations_without_better + 1})
 

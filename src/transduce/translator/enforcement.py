@@ -19,7 +19,7 @@ from transduce.text.tokenizer import Tokenizer
 from transduce.text.word_edges import needs_edge
 from transduce.translator.consensus import all_hypotheses, by_agreement
 from transduce.translator.searching import Searcher, Sentence
-from transduce.translator.terminology import Glossary, appearing
+from transduce.translator.terminology import Glossary, count_terms
 
 
 def refuse_drawn_terms(config: DecodingConfig, glossary: Glossary) -> None:
@@ -76,7 +76,7 @@ def search_with_terms(
 def _has_all(sentence: Sentence, terms: Sequence[str], output: Hypothesis, tokenizer: Tokenizer) -> bool:
     if not terms:
         return True
-    return appearing(terms, sentence.without_foreign_symbols(tokenizer.decode(output.tokens))) == len(terms)
+    return count_terms(terms, sentence.without_foreign_symbols(tokenizer.decode(output.tokens))) == len(terms)
 
 
 def _ranked(

@@ -60,7 +60,7 @@ class Glossary:
         wanted = self.wanted(text)
         if not wanted:
             return list(hypotheses)
-        return sorted(hypotheses, key=lambda hypothesis: -appearing(wanted, decode(hypothesis.tokens)))
+        return sorted(hypotheses, key=lambda hypothesis: -count_terms(wanted, decode(hypothesis.tokens)))
 
     def lost(self, text: str, translation: str) -> list[str]:
         """Return the terms that a translation lacks, if terms are enforced."""
@@ -72,11 +72,11 @@ class Glossary:
         return [
             term
             for term in dict.fromkeys(wanted)
-            for _ in range(wanted.count(term) - appearing([term] * wanted.count(term), translation))
+            for _ in range(wanted.count(term) - count_terms([term] * wanted.count(term), translation))
         ]
 
 
-def appearing(wanted: Sequence[str], translation: str) -> int:
+def count_terms(wanted: Sequence[str], translation: str) -> int:
     """Return the number of wanted terms that a translation has; a term wanted twice counts twice if it occurs twice."""
     folded = translation.casefold()
     return sum(

@@ -33,9 +33,9 @@ def choose_columns(first_row: Sequence[str], selection: Selection, *, location: 
     source = _find(first_row, selection.source_column, names=("source", selection.source_language), location=location)
     target = _find(first_row, selection.target_column, names=("target", selection.target_language), location=location)
     if source is None and target is not None and target.is_named:
-        raise _half_a_header(first_row, "source", selection.source_language, location=location)
+        raise _header_without_column(first_row, "source", selection.source_language, location=location)
     if target is None and source is not None and source.is_named:
-        raise _half_a_header(first_row, "target", selection.target_language, location=location)
+        raise _header_without_column(first_row, "target", selection.target_language, location=location)
     source, target = source or _ColumnMatch(0, is_named=False), target or _ColumnMatch(1, is_named=False)
     if source.column == target.column:
         raise DataError(
@@ -87,7 +87,7 @@ def _find(
     return _ColumnMatch(index, is_named=True)
 
 
-def _half_a_header(first_row: Sequence[str], missing: str, language: str | None, *, location: str) -> DataError:
+def _header_without_column(first_row: Sequence[str], missing: str, language: str | None, *, location: str) -> DataError:
     return DataError(
         f"{location}: the first row names the other column, but not the {missing}'s"
         f"{f' ({language})' if language else ''}; it has {quoted_names(first_row)}. "
