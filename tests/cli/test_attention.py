@@ -64,7 +64,32 @@ def test_a_network_without_attention_says_so_and_writes_nothing(
     assert not page.exists()
 
 
-def test_a_text_that_is_no_sentence_is_refused(transduce: Callable[..., Result], small_model: Path) -> None:
-    result = transduce("attention", small_model, "a red dog runs " * 200, "--threads", "1")
-    assert isinstance(result.exception, DataError)
-    assert "Look at one sentence at a time" in str(result.exception)
+def test_every_sentence_is_shown_or_one_is_chosen(
+    transduce: Callable[..., Result], small_model: Path, tmp_path: Path
+) -> None:
+    page, text = tmp_path / "page.html", "A red dog runs. It rains."
+    first, second, wrote = transduce("attention", small_model, text, "--output", page, "--threads", "1").stdout.split(
+        "\n", 2
+    )
+    assert "choose one of its 2 sentences" in wrote
+    lines = transduce("attention", small_model, text, "--json", "--threads", "1").stdout.splitlines()
+    reports = [json.loads(line) for line in lines]
+    assert [report["source"]["text"] for report in reports] == ["A red dog runs.", "It rains."]
+    assert [report["target"]["text"] for report in reports] == [first, second]
+    chosen = transduce("attention", small_model, text, "--json", "--sentence", "2", "--threads", "1")
+    assert json.loads(chosen.stdout) == reports[1]
+    refused = transduce("attention", small_model, text, "--sentence", "3", "--threads", "1")
+    assert "There is no sentence 3" in str(refused.exception)
+    refused = transduce("attention", small_model, text, "--sentence", "1", "--target", "x", "--threads", "1")
+    assert "--sentence has no effect" in str(refused.exception)
+
+
+def test_a_text_that_is_empty_or_too_long_is_refused(
+    transduce: Callable[..., Result], small_model: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    for text, fault in (("", "the text is empty"), ("It rains. " * 40, "40 sentences; at most 32")):
+        result = transduce("attention", small_model, text, "--output", page, "--threads", "1")
+        assert isinstance(result.exception, DataError)
+        assert fault in str(result.exception)
+        assert not page.exists()

@@ -59,6 +59,19 @@ def test_attention_is_the_report_of_the_command(client: httpx.Client, translator
     assert "der Hund läuft." in page.text
 
 
+def test_attention_of_a_translation_that_was_made(client: httpx.Client) -> None:
+    text = "the dog runs. A cat sleeps here."
+    translated = client.post("/v1/translate", json={"text": text, "alternatives": 3}).json()["translations"][0]
+    for alternative in translated["alternatives"]:
+        sentences = alternative["sentences"]
+        assert [text[own["start"] : own["end"]] for own in sentences] == ["the dog runs.", "A cat sleeps here."]
+        for own in sentences:
+            body = {"text": text[own["start"] : own["end"]], "target_ids": own["tokens"]}
+            report = client.post("/v1/attention", json=body).json()
+            assert [token["id"] for token in report["target"]["tokens"]] == own["tokens"]
+            assert not report["translated"]["is_forced"]
+
+
 def test_numbers_of_a_head_are_those_behind_the_report(client: httpx.Client, translator: Translator) -> None:
     text = "the dog runs."
     report = client.post("/v1/attention", json={"text": text}).json()
@@ -92,6 +105,10 @@ def test_numbers_of_a_head_are_those_behind_the_report(client: httpx.Client, tra
         ("attention", {"text": " "}, "the text is empty"),
         ("attention", {"text": "a " * 60}, "the limit is 40"),
         ("attention", {"text": "a", "target": "a " * 60}, "the limit is 40"),
+        ("attention", {"text": "the dog runs. A cat."}, "The text has 2 sentences, and a report shows one."),
+        ("attention", {"text": "a", "target": "b", "target_ids": [5, EOS]}, "give target or target_ids, not both"),
+        ("attention", {"text": "a", "target_ids": [10**6, EOS]}, "target_ids must hold ids of tokens"),
+        ("attention", {"text": "a", "target_ids": [5] * 43 + [EOS]}, "target_ids has 44 tokens; the limit is 43"),
         ("attention/numbers", {**HEAD, "layer": 1}, "There is no layer 1, head 0 in the cross attention"),
         ("attention/numbers", {**HEAD, "head": 11}, "it has layers 0 to 0 and heads 0 to 10"),
         ("attention/numbers", {**HEAD, "stack": "middle"}, "There is no middle attention in this network"),

@@ -10,12 +10,9 @@ from transduce.errors import ConfigError, DataError, ModelError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, load_model, save_model
 from transduce.networks.network import Network
-from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
-
-EOS = OWN_SPECIAL_TOKENS.end
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
 
@@ -47,15 +44,14 @@ def translator(folders: list[Path]) -> Translator:
 
 
 def test_what_is_shown_is_what_search_gave(translator: Translator) -> None:
-    for text in ("the dog runs.", "", "see {name}: <b>a cat</b> 100%"):
+    for text in ("the dog runs.", "see {name}: <b>a cat</b> 100%"):
         report = translator.attention(text, beam=3)
         translation = translator.translate(text, beam=3)
         assert (report.source.text, report.source.language) == (text, "en")
-        if text:
-            assert report.target.text == translation.text
-            assert sum(t.log_probability or 0 for t in report.target.tokens) == pytest.approx(
-                translation.alternatives[0].log_probability, abs=1e-3
-            )
+        assert report.target.text == translation.text
+        assert sum(t.log_probability or 0 for t in report.target.tokens) == pytest.approx(
+            translation.alternatives[0].log_probability, abs=1e-3
+        )
         assert not report.translated.is_forced
         assert report.largest_difference < 1e-4
         assert report.blocks["cross"].weights_LHQK.shape[2:] == (len(report.target.ids), len(report.source.ids))
@@ -131,9 +127,47 @@ def test_a_network_without_attention_has_nothing_to_show(
 
 def test_what_is_too_long_or_unknown_is_refused(translator: Translator) -> None:
     with pytest.raises(DataError, match="Look at one sentence at a time"):
-        translator.attention("the dog runs. " * 20)
+        translator.attention("the dog runs. " * 20, target="der Hund läuft.")
+    with pytest.raises(DataError, match="at most 32 can be shown at once"):
+        translator.attention_by_sentence("the dog runs. " * 33)
     with pytest.raises(DataError, match="this model has seen at most 20"):
         translator.attention("a cat", target="der Hund läuft. " * 20)
     with pytest.raises(ConfigError, match="beams"):
         translator.attention("a cat", beams=3)  # type: ignore[call-arg]
-    assert translator.attention("").source.ids == [EOS]
+    for nothing in ("", " \n"):
+        with pytest.raises(DataError, match="the text is empty"):
+            translator.attention(nothing)
+        with pytest.raises(DataError, match="the text is empty"):
+            translator.attention_by_sentence(nothing)
+
+
+def test_token_ids_of_a_translation_are_shown_as_they_are(translator: Translator) -> None:
+    text = "  the dog runs. A {x} sleeps here.\n"
+    translation = translator.translate(text, beam=3, alternatives=3)
+    for alternative in translation.alternatives:
+        assert [text[own.start : own.end] for own in alternative.sentences] == ["the dog runs.", "A {x} sleeps here."]
+        for own in alternative.sentences:
+            report = translator.attention(text[own.start : own.end], target=own.tokens)
+            assert report.target.ids == list(own.tokens)
+            assert not report.translated.is_forced
+            assert report.target.text in alternative.text
+        written = [token for own in alternative.sentences for token in own.tokens]
+        assert [translator.tokenizers.target.piece(token) for token in written] == list(alternative.tokens)
+    forced = translator.attention("the dog runs.", target=translation.alternatives[0].text).target.ids
+    assert forced != list(translation.alternatives[0].sentences[0].tokens), "else the test shows nothing"
+
+
+def test_no_sentence_of_a_text_is_dropped(translator: Translator) -> None:
+    text = "the dog runs. A cat sleeps here."
+    with pytest.raises(DataError, match="Choose it with sentence=1 to 2"):
+        translator.attention(text)
+    with pytest.raises(DataError, match="There is no sentence 3: the text has 2 sentences, counted from 1"):
+        translator.attention(text, sentence=3)
+    reports = translator.attention_by_sentence(text, beam=3)
+    assert [report.source.text for report in reports] == ["the dog runs.", "A cat sleeps here."]
+    assert " ".join(report.target.text for report in reports) == translator.translate(text, beam=3).text
+    second = translator.attention(text, sentence=2, beam=3)
+    assert second.to_dictionary() == reports[1].to_dictionary()
+    parts = translator.sentences_of("the dog " * 30)
+    assert len(parts) > 1
+    assert "".join(parts).replace(" ", "") == "thedog" * 30, "a sentence that is too long is cut as for translation"

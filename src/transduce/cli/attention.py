@@ -1,4 +1,4 @@
-"""`transduce attention`: shows the attention weights of every head for one sentence."""
+"""`transduce attention`: shows the attention weights of every head, sentence by sentence."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +10,17 @@ from transduce.cli.options import GlossaryFile, ModelName, PrecisionName, Terms,
 
 def attention(
     model: ModelName,
-    text: Annotated[str, typer.Argument(help="The sentence to translate and inspect.")],
-    target: Annotated[str | None, typer.Option(help="Inspect this translation instead of the model's own.")] = None,
+    text: Annotated[str, typer.Argument(help="The text to translate and inspect, sentence by sentence.")],
+    target: Annotated[
+        str | None, typer.Option(help="Inspect this translation instead; the text is then one sentence.")
+    ] = None,
+    sentence: Annotated[
+        int | None, typer.Option(help="Inspect only this sentence of the text, counted from 1.", min=1)
+    ] = None,
     output: Annotated[Path, typer.Option(help="The HTML page to write; it needs no network.")] = Path("attention.html"),
-    json_output: Annotated[bool, typer.Option("--json", help="Write the report as JSON to stdout instead.")] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Write JSON to stdout instead, one line for each sentence.")
+    ] = False,
     numbers: Annotated[
         bool,
         typer.Option("--numbers", help="Add the queries, keys and values of every head for the page's neuron view."),
@@ -25,24 +32,31 @@ def attention(
     ] = "float32",
     threads: Threads = None,
 ) -> None:
-    """Show the attention weights of every head for one sentence and its translation."""
+    """Show the attention weights of every head for each sentence of a text and its translation."""
     from transduce.cli.loading import load_translator
     from transduce.errors import ConfigError
     from transduce.files import write_atomically
+    from transduce.inspection.page import attention_page
     from transduce.translator import Glossary, read_glossary
 
-    if target is not None and glossary is not None:
-        raise ConfigError(
-            "--glossary has no effect on a translation that you give with --target. Leave one of them out."
-        )
+    for name, value in (("--glossary", glossary), ("--sentence", sentence)):
+        if target is not None and value is not None:
+            raise ConfigError(
+                f"{name} has no effect on a translation that you give with --target. Leave one of them out."
+            )
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = load_translator(model, precision=precision, threads=threads)
-    report = translator.attention(text, target=target, numbers=numbers, glossary=wanted)
+    if target is None and sentence is None:
+        reports = translator.attention_by_sentence(text, numbers=numbers, glossary=wanted)
+    else:
+        reports = [translator.attention(text, target=target, sentence=sentence, numbers=numbers, glossary=wanted)]
     if json_output:
-        typer.echo(report.to_json())
+        typer.echo("\n".join(report.to_json() for report in reports))
         return
-    write_atomically(output, report.to_html())
-    typer.echo(f"{report.target_text}\nwrote {output}: open it in a browser")
+    write_atomically(output, attention_page([report.to_dictionary() for report in reports]))
+    choice = "" if len(reports) == 1 else f"; choose one of its {len(reports)} sentences there"
+    typer.echo("\n".join(report.target_text for report in reports))
+    typer.echo(f"wrote {output}: open it in a browser{choice}")
     if translator.precision != "float32":
-        difference = f"{report.largest_difference:.2g}"
+        difference = f"{max(report.largest_difference for report in reports):.2g}"
         typer.echo(f"log-probabilities in {translator.precision} and float32 differ by at most {difference}")

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -25,8 +26,8 @@ def web_files() -> Traversable:
     return package_files("transduce") / "web"
 
 
-def attention_page(report: dict[str, Any]) -> str:
-    """Return a page that shows the report and loads nothing from the network."""
+def attention_page(report: dict[str, Any] | Sequence[dict[str, Any]]) -> str:
+    """Return a page that shows a report, or lets the user choose among several; it loads nothing from the network."""
     folder = web_files()
     page = (folder / "attention.html").read_text(encoding="utf-8")
     style = (folder / "attention.css").read_text(encoding="utf-8")

@@ -48,5 +48,7 @@ def _fill(document: Document, item: dict[str, Any]) -> dict[str, Any]:
 
 def _translation(content: dict[str, Any]) -> Translation:
     """Return the translation that `worker.translate` turned into JSON; its source is not needed."""
-    alternatives = tuple(Alternative(**{**own, "tokens": tuple(own["tokens"])}) for own in content["alternatives"])
+    alternatives = tuple(
+        Alternative(**{**own, "tokens": tuple(own["tokens"]), "sentences": ()}) for own in content["alternatives"]
+    )
     return Translation("", alternatives, tuple(content["missing"]), tuple(content["surplus"]), content["refusal"])

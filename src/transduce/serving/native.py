@@ -1,5 +1,6 @@
 """The native API: translation with scores and tokens, likelihood, attention."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -21,6 +22,7 @@ from transduce.serving.schemas import (
     request_body,
 )
 from transduce.serving.service import Service, while_connected
+from transduce.text.sentences import segments
 
 router = APIRouter(prefix="/v1", tags=["native"])
 _LONGEST_INSPECTED = 256
@@ -97,7 +99,7 @@ async def attention_page(request: Request) -> HTMLResponse:
     return HTMLResponse(page["page"].encode("utf-8", "replace"), headers={"Content-Security-Policy": _PAGE_POLICY})
 
 
-_PAGE_FIELDS = frozenset(AttentionRequest.model_fields)
+_PAGE_FIELDS = frozenset(AttentionRequest.model_fields) - {"target_ids"}
 
 
 async def _inspect(request: Request, asked: AttentionRequest, *, is_page: bool) -> dict[str, Any]:
@@ -108,13 +110,45 @@ async def _inspect(request: Request, asked: AttentionRequest, *, is_page: bool) 
     model = service.model(asked.model)
     if not text.strip():
         raise Refusal(400, "There is no attention to show: the text is empty.")
-    longest = min(_LONGEST_INSPECTED, service.dispatcher.models[model]["longest_sentence"])
+    if target is not None and asked.target_ids is not None:
+        raise Refusal(400, "Invalid request: give target or target_ids, not both")
+    if target is None and asked.target_ids is None:
+        _refuse_several_sentences(text, language=service.dispatcher.models[model]["source"])
+    longest = _longest_inspected(service, model)
     tokens = max(service.count_tokens(model, text), service.count_target_tokens(model, target or ""))
     if tokens > longest:
         raise Refusal(400, f"The sentence or its translation has {tokens:,} tokens; the limit is {longest:,}.")
-    job = Job("attention", model, [text, target], tokens, {"is_page": is_page})
+    if asked.target_ids is not None:
+        _check_target_ids(service, model, "target_ids", asked.target_ids)
+    job = Job("attention", model, [text, asked.target_ids or target], tokens, {"is_page": is_page})
     found: list[dict[str, Any]] = await while_connected(request, service.dispatcher.submit([job]))
     return found[0]
+
+
+def _refuse_several_sentences(text: str, *, language: str | None) -> None:
+    count = sum(segment.is_sentence for segment in segments(text, language=language))
+    if count > 1:
+        raise Refusal(
+            400,
+            f"The text has {count} sentences, and a report shows one. Send one of them; /v1/translate returns where "
+            "each begins and ends, with its token ids.",
+        )
+
+
+def _longest_inspected(service: Service, model: str) -> int:
+    return min(_LONGEST_INSPECTED, int(service.dispatcher.models[model]["longest_sentence"]))
+
+
+def _check_target_ids(service: Service, model: str, name: str, ids: Sequence[int]) -> None:
+    most = _longest_inspected(service, model) + service.dispatcher.models[model]["extra_length"]
+    _check_ids(name, ids, most=most, vocabulary=service.dispatcher.tokenizers[model].vocabulary_size)
+
+
+def _check_ids(name: str, ids: Sequence[int], *, most: int, vocabulary: int) -> None:
+    if len(ids) > most:
+        raise Refusal(400, f"{name} has {len(ids):,} tokens; the limit is {most:,}.")
+    if max(ids) >= vocabulary:
+        raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
 
 
 @router.post("/attention/numbers", response_model=NumbersAnswer, responses=REFUSALS)
@@ -122,16 +156,10 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnsw
     """Return q, k and v of one head, from which a reader can compute its attention (section 3.2.1)."""
     service: Service = request.app.state.service
     model = service.model(asked.model)
-    described, tokenizers = service.dispatcher.models[model], service.dispatcher.tokenizers[model]
-    longest = min(_LONGEST_INSPECTED, described["longest_sentence"])
-    for name, ids, most, vocabulary in (
-        ("source", asked.source, longest, tokenizers.source.vocabulary_size),
-        ("target", asked.target, longest + described["extra_length"], tokenizers.vocabulary_size),
-    ):
-        if len(ids) > most:
-            raise Refusal(400, f"{name} has {len(ids):,} tokens; the limit is {most:,}.")
-        if max(ids) >= vocabulary:
-            raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
+    tokenizers = service.dispatcher.tokenizers[model]
+    vocabulary = tokenizers.source.vocabulary_size
+    _check_ids("source", asked.source, most=_longest_inspected(service, model), vocabulary=vocabulary)
+    _check_target_ids(service, model, "target", asked.target)
     end = tokenizers.source.special.end
     # target need not end in it: a translation that the limit on length cut off has no end token.
     if tokenizers.source_end and asked.source[-1] != end:

@@ -32,6 +32,17 @@ class TranslateRequest(BaseModel, extra="forbid"):
     api_key: str | None = Field(None, description="A key, if no header carries it.")
 
 
+TokenIds = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+
+
+class SentenceBody(BaseModel):
+    """The output for one sentence of a text."""
+
+    start: int = Field(description="Where the sentence begins in the text, in code points.")
+    end: int = Field(description="Where it ends.")
+    tokens: list[int] = Field(description="The ids of the output's tokens; /v1/attention takes them as target_ids.")
+
+
 class AlternativeBody(BaseModel):
     """One output."""
 
@@ -42,6 +53,7 @@ class AlternativeBody(BaseModel):
     log_probability: float
     tokens: list[str]
     is_finished: bool = Field(description="false if the limit on length cut the output off.")
+    sentences: list[SentenceBody] = Field(description="The sentences that the text was cut into, in order.")
 
 
 class TranslationBody(BaseModel):
@@ -96,13 +108,13 @@ class LikelihoodAnswer(BaseModel):
 class AttentionRequest(BaseModel, extra="forbid"):
     """A sentence whose attention to return."""
 
-    text: str
+    text: str = Field(description="One sentence; /v1/translate says which sentences a text has.")
     target: str | None = Field(None, description="A translation to inspect instead of the model's own.")
+    target_ids: TokenIds | None = Field(
+        None, description="The same as token ids: `tokens` of a sentence that /v1/translate has translated."
+    )
     model: str | None = None
     api_key: str | None = None
-
-
-TokenIds = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
 
 
 class NumbersRequest(BaseModel, extra="forbid"):

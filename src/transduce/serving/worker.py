@@ -123,10 +123,13 @@ def likelihood(translator: Translator, items: list[list[str]], options: dict[str
 
 
 def attention(
-    translator: Translator, items: list[list[str | None]], options: dict[str, Any], *, glossary: Glossary
+    translator: Translator, items: list[list[Any]], options: dict[str, Any], *, glossary: Glossary
 ) -> list[dict[str, Any]]:
-    """Return the attention report, or with `is_page` the page, of each text and its translation, given or found."""
-    reports = [translator.attention(str(text), target=target, glossary=glossary) for text, target in items]
+    """Return the attention report, or with `is_page` the page, of each text and its translation.
+
+    The translation is given as a text or as token ids, or it is None and the search finds it.
+    """
+    reports = [translator.attention(text, target=target, glossary=glossary) for text, target in items]
     if options.get("is_page"):
         return [{"page": report.to_html()} for report in reports]
     return [report.to_dictionary() for report in reports]

@@ -4,6 +4,18 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class SentenceOutput:
+    """The output for one sentence of a text, as the search found it."""
+
+    start: int
+    """Where the sentence begins in the source text. [code points]"""
+    end: int
+    """Where it ends."""
+    tokens: tuple[int, ...]
+    """The ids of the output's tokens; the end token is the last, unless the length limit cut the output off."""
+
+
+@dataclass(frozen=True)
 class Alternative:
     """One output for a text, with its tokens, score and log-probability."""
 
@@ -14,6 +26,8 @@ class Alternative:
     tokens: tuple[str, ...]
     is_finished: bool
     """False if the length limit cut the output off."""
+    sentences: tuple[SentenceOutput, ...] = ()
+    """The sentences that the text was cut into, in order."""
 
 
 @dataclass(frozen=True)

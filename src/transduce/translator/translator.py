@@ -11,6 +11,7 @@ only if `threads` was given.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
@@ -23,13 +24,12 @@ from transduce.decoding.config import DecodingConfig, DecodingOptions
 from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.engine import Int8Network, Precision, choose_precision
-from transduce.errors import ConfigError, DataError, ModelError
+from transduce.errors import ConfigError, ModelError
 from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.files import sha256_of_file
 from transduce.inspection.head_numbers import HeadNumbers, head_numbers
-from transduce.inspection.pair import forced_pair, found_pair
-from transduce.inspection.precision import TranslationSource, stepped_log_probabilities
-from transduce.inspection.report import AttentionReport, inspect
+from transduce.inspection.pair import TokenizedSentence, forced_pair, found_pair
+from transduce.inspection.report import AttentionReport
 from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.networks.network import Network
@@ -38,10 +38,11 @@ from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.placeholders import Protected, missing, restore, surplus
 from transduce.text.sentences import segments, shorter_parts
 from transduce.translator.enforcement import refuse_drawn_terms, search_with_terms
+from transduce.translator.inspecting import Inspection, choose_all, choose_sentence
 from transduce.translator.model_decoding import decoding_of
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
-from transduce.translator.translation import Alternative, Likelihood, Translation
+from transduce.translator.translation import Alternative, Likelihood, SentenceOutput, Translation
 
 WantedPrecision = Precision | Literal["auto"]
 _LONGEST_UNLESS_KNOWN = 256
@@ -188,44 +189,75 @@ class Translator:
         self,
         text: str,
         *,
-        target: str | None = None,
+        target: str | Sequence[int] | None = None,
+        sentence: int | None = None,
         numbers: bool = False,
         glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
         **options: Unpack[DecodingOptions],
     ) -> AttentionReport:
-        """Return the attention weights of every head for a sentence and its translation: `target`, or the search's.
+        """Return the attention weights of every head for one sentence and its translation.
+
+        The translation is the search's, or `target`: a text, which is tokenized, or the token ids of an earlier
+        translation (`SentenceOutput.tokens`). A text of several sentences needs `sentence`, counted from 1; with
+        `target` the text is one sentence.
 
         The weights come from one teacher-forced pass of the float32 network over the finished translation. The report
         says how much this pass differs from the precision that translated. `numbers` adds each head's q, k and v.
         """
         config = self.configure(**options)
+        if isinstance(target, str):
+            pair = forced_pair(self.tokenizers, text, target)
+        elif target is not None:
+            pair = found_pair(self.tokenizers, text, translate=lambda _: target)
+        else:
+            pair = self._found_pair(choose_sentence(self.sentences_of(text), sentence), config, glossary=glossary)
+        inspection = self._inspection(config, is_forced=isinstance(target, str), with_numbers=numbers)
+        with torch_threads(self._threads):
+            return inspection.report(*pair)
 
+    def attention_by_sentence(
+        self,
+        text: str,
+        *,
+        numbers: bool = False,
+        glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
+        **options: Unpack[DecodingOptions],
+    ) -> list[AttentionReport]:
+        """Return the report that `attention` gives for each sentence of a text."""
+        config = self.configure(**options)
+        sentences = choose_all(self.sentences_of(text))
+        pairs = [self._found_pair(sentence, config, glossary=glossary) for sentence in sentences]
+        inspection = self._inspection(config, is_forced=False, with_numbers=numbers)
+        with torch_threads(self._threads):
+            return [inspection.report(*pair) for pair in pairs]
+
+    def sentences_of(self, text: str) -> list[str]:
+        """Return the sentences that a text is cut into, and the parts of those that are too long for the model."""
+        return [part for part, is_sentence in self._parts(text) if is_sentence]
+
+    def _found_pair(
+        self, text: str, config: DecodingConfig, *, glossary: Glossary
+    ) -> tuple[TokenizedSentence, TokenizedSentence]:
         def translate(ids: list[int]) -> tuple[int, ...]:
-            refuse_drawn_terms(config, glossary)
-            self._refuse_to_inspect(ids, longest=self.longest_sentence)
             whole = Sentence(text=0, place=0, protected=self.tokenizers.protect(text), ids=tuple(ids), key=0)
             return self._search([whole], config, glossary=glossary)[0][0].tokens
 
-        if target is None:
-            source, shown = found_pair(self.tokenizers, text, translate=translate)
-        else:
-            source, shown = forced_pair(self.tokenizers, text, target)
-            self._refuse_to_inspect(source.ids, longest=self.longest_sentence)
-            self._refuse_to_inspect(shown.ids, longest=self.longest_sentence + config.extra_length)
-        with torch_threads(self._threads):
-            return inspect(
-                self._weights[0]().network(),
-                self.tokenizers.target,
-                replace(source, language=self.languages.source),
-                replace(shown, language=self.languages.target),
-                translated=TranslationSource(
-                    precision=self.precision,
-                    models=len(self.models),
-                    is_forced=target is not None,
-                    log_probabilities=stepped_log_probabilities(self.stepper, source.ids, shown.ids),
-                ),
-                with_numbers=numbers,
-            )
+        refuse_drawn_terms(config, glossary)
+        return found_pair(self.tokenizers, text, translate=translate)
+
+    def _inspection(self, config: DecodingConfig, *, is_forced: bool, with_numbers: bool) -> Inspection:
+        return Inspection(
+            network=self._weights[0]().network(),
+            tokenizer=self.tokenizers.target,
+            languages=self.languages,
+            stepper=self.stepper,
+            precision=self.precision,
+            models=len(self.models),
+            longest_sentence=self.longest_sentence,
+            extra_length=config.extra_length,
+            is_forced=is_forced,
+            with_numbers=with_numbers,
+        )
 
     def head_numbers(
         self, *, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
@@ -261,13 +293,6 @@ class Translator:
                 f"{self.models[0].folder} holds no shortlist. Train with training.shortlist = 50, or leave it out."
             )
         return shortlist
-
-    def _refuse_to_inspect(self, ids: Sequence[int], *, longest: int) -> None:
-        if len(ids) > longest:
-            raise DataError(
-                f"The sentence has {len(ids):,} pieces and this model has seen at most {self.longest_sentence:,}. "
-                "Look at one sentence at a time."
-            )
 
     def _refusal(self, text: str) -> str:
         most = _REFUSED_FACTOR * self.longest_sentence
@@ -324,6 +349,7 @@ class Translator:
     ) -> Translation:
         tokenizer = self.tokenizers.target
         count = max((len(hypotheses) for _, hypotheses in own.values()), default=1)
+        starts = list(accumulate((len(part) for part, _ in parts), initial=0))
         alternatives = []
         for rank in range(count):
             chosen = {place: (s, hypotheses[min(rank, len(hypotheses) - 1)]) for place, (s, hypotheses) in own.items()}
@@ -334,6 +360,10 @@ class Translator:
                 for place, (part, is_sentence) in enumerate(parts)
             ]
             hypotheses = [hypothesis for _, hypothesis in chosen.values()]
+            outputs = (
+                SentenceOutput(starts[place], starts[place] + len(parts[place][0]), hypothesis.tokens)
+                for place, (_, hypothesis) in chosen.items()
+            )
             alternatives.append(
                 Alternative(
                     text="".join(written),
@@ -341,6 +371,7 @@ class Translator:
                     log_probability=sum(hypothesis.log_probability for hypothesis in hypotheses),
                     tokens=tuple(tokenizer.piece(token) for h in hypotheses for token in h.tokens),
                     is_finished=all(hypothesis.is_finished for hypothesis in hypotheses),
+                    sentences=tuple(sorted(outputs, key=lambda output: output.start)),
                 )
             )
         best = [(s, tokenizer.decode(hypotheses[0].tokens)) for s, hypotheses in own.values()]

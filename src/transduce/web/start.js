@@ -3,5 +3,5 @@
 import { showAttention } from "./attention.js";
 
 const carried = document.getElementById("report").textContent;
-if (carried) showAttention(JSON.parse(carried));
+if (carried) showAttention([].concat(JSON.parse(carried))[0]);
 else import("./served.js").then(({ begin }) => begin()); // asked for by name: a page on disk does not take it along
