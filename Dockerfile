@@ -1,21 +1,32 @@
 # An image that runs `transduce serve`. Build: docker build -t transduce .
-# Run:   docker run -p 127.0.0.1:8000:8000 -v /srv/models/en-de:/models/en-de:ro -v /srv/keys:/run/keys:ro transduce
+# Run, with the bundled model:  docker run -p 127.0.0.1:8000:8000 -v /srv/keys:/run/keys:ro transduce
+# With models of your own, add: -v /srv/models:/models:ro -e TRANSDUCE_SERVE_MODELS=/models/NAME
+# /srv/keys/transduce holds the API keys, one per line; the user 10001 must be able to read it.
+FROM python:3.12-slim AS build
+
+# The C++ core needs a compiler; the image itself does not.
+RUN apt-get update && apt-get install -y --no-install-recommends g++
+WORKDIR /opt/transduce
+COPY pyproject.toml README.md LICENSE ./
+COPY core ./core
+COPY src ./src
+RUN TRANSDUCE_REQUIRE_CORE=1 pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+
 FROM python:3.12-slim
 
 RUN useradd --system --create-home --uid 10001 transduce
-WORKDIR /opt/transduce
-COPY pyproject.toml constraints.txt README.md LICENSE ./
-COPY src ./src
-# Set this to the index of torch's CPU builds (PyTorch's site names it): the default build contains several GB of CUDA.
-# docker build --build-arg PIP_EXTRA_INDEX_URL=… -t transduce .
+COPY constraints.txt /opt/transduce/
+COPY --from=build /wheels /wheels
+# The C++ core translates without torch. For attention pages and likelihoods: --build-arg EXTRAS=serve,train, with PyTorch's
+# index of CPU builds as PIP_EXTRA_INDEX_URL (the default build contains several GB of CUDA).
 ARG PIP_EXTRA_INDEX_URL=""
-RUN pip install --no-cache-dir --constraint constraints.txt ".[serve]"
+ARG EXTRAS=serve
+RUN pip install --no-cache-dir --constraint /opt/transduce/constraints.txt "$(ls /wheels/*.whl)[${EXTRAS}]"
 
 USER transduce
 # Clients reach a container through its network interface: listen on all addresses, which requires keys.
 ENV TRANSDUCE_SERVE_HOST=0.0.0.0 \
     TRANSDUCE_SERVE_PORT=8000 \
-    TRANSDUCE_SERVE_MODELS=/models/en-de \
     TRANSDUCE_SERVE_API_KEY_FILE=/run/keys/transduce
 EXPOSE 8000
 STOPSIGNAL SIGTERM

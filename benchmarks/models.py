@@ -24,7 +24,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transduce.architectures import empty_network
 from transduce.data.shortlist import Shortlist
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import sinusoidal_positions
@@ -54,16 +53,17 @@ def widened(model: ModelDirectory, *, layers: int = 6, noise: float = 0.0) -> tu
     )
     generator = torch.Generator().manual_seed(1)
     parameters = {}
-    for name, empty in empty_network(config).named_parameters():
+    weights = tensors_of(model)
+    for name, shape in config.parameter_shapes().items():
         if name.endswith("table_TD"):
             parameters[name] = _twice(sinusoidal_positions(POSITIONS, old.d_model).float(), axis=1)
         elif name.startswith("embeddings."):  # twice as many summands, a factor √2 larger: both sides see what they saw
-            parameters[name] = _twice(model.parameters[name], axis=1) / math.sqrt(2.0)
+            parameters[name] = _twice(weights[name], axis=1) / math.sqrt(2.0)
         elif "norm." in name:
-            parameters[name] = _norm(name, model.parameters, old, layers=layers)
+            parameters[name] = _norm(name, weights, old, layers=layers)
         else:
-            parameters[name] = _weight(name, model.parameters, old, noise=noise, generator=generator)
-        assert parameters[name].shape == empty.shape, name
+            parameters[name] = _weight(name, weights, old, noise=noise, generator=generator)
+        assert parameters[name].shape == shape, name
     return config, parameters
 
 
@@ -101,13 +101,18 @@ def _weight(
     return wide * (0.01 if is_added and ("W_O" in name or "W_2" in name) else 1.0)
 
 
+def tensors_of(model: ModelDirectory) -> dict[str, Tensor]:
+    """Return the model's weights as torch tensors."""
+    return {name: torch.from_numpy(array) for name, array in model.parameters.items()}
+
+
 def _twice(tensor: Tensor, *, axis: int) -> Tensor:
     return torch.cat([tensor, tensor], dim=axis)
 
 
 def with_vocabulary(model: ModelDirectory, tokenizer: Tokenizer) -> dict[str, Tensor]:
     """Return the parameters for another tokenizer: a new piece's embedding is the mean of its old pieces'."""
-    old_VD = model.parameters["embeddings.source_VD"]
+    old_VD = tensors_of(model)["embeddings.source_VD"]
     new_VD = old_VD[:1].expand(tokenizer.vocabulary_size, -1).clone()
     new_VD[:FIRST_LEARNED] = old_VD[:FIRST_LEARNED]
     for token in range(FIRST_LEARNED, tokenizer.vocabulary_size):
@@ -116,7 +121,7 @@ def with_vocabulary(model: ModelDirectory, tokenizer: Tokenizer) -> dict[str, Te
         # Inside a word the old tokenizer would not put a mark in front either.
         ids = ids if piece.startswith(WORD_MARK) else _without_mark(model.tokenizers.target, ids)
         new_VD[token] = old_VD[ids].mean(dim=0)
-    return {**model.parameters, "embeddings.source_VD": new_VD}
+    return {**tensors_of(model), "embeddings.source_VD": new_VD}
 
 
 def with_fillers(model: ModelDirectory, size: int) -> tuple[BpeTokenizer, dict[str, Tensor]]:
@@ -128,11 +133,11 @@ def with_fillers(model: ModelDirectory, size: int) -> tuple[BpeTokenizer, dict[s
         model.tokenizers.target.piece(token) for token in range(FIRST_LEARNED, model.tokenizers.target.vocabulary_size)
     ]
     fillers = [f"{WORD_MARK}Ω{number:05d}Ω" for number in range(model.tokenizers.target.vocabulary_size, size)]
-    old_VD = model.parameters["embeddings.source_VD"]
+    old_VD = tensors_of(model)["embeddings.source_VD"]
     generator = torch.Generator().manual_seed(2)
     noise_VD = torch.randn(len(fillers), old_VD.size(1), generator=generator) * old_VD.std() * 0.5
     new_VD = torch.cat([old_VD, old_VD.mean(dim=0) + noise_VD])
-    return BpeTokenizer([*known, *fillers]), {**model.parameters, "embeddings.source_VD": new_VD}
+    return BpeTokenizer([*known, *fillers]), {**tensors_of(model), "embeddings.source_VD": new_VD}
 
 
 def _without_mark(tokenizer: Tokenizer, ids: list[int]) -> list[int]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import sacrebleu
 
-from transduce.compute import processor_name
+from transduce.machine import processor_name
 from transduce.translator import Translator
 
 HERE = Path(__file__).parent

@@ -23,9 +23,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from transduce.compute import processor_name
 from transduce.data.formats import paths_of
 from transduce.experiment import resolve_experiment
+from transduce.machine import processor_name
 from transduce.model_directory import read_description
 
 HERE = Path(__file__).parent

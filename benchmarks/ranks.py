@@ -28,9 +28,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from transduce.compute import configure_compute, processor_name
+from transduce.compute import configure_compute
 from transduce.data.batch import Batch
 from transduce.experiment import read_preset, validate_experiment
+from transduce.machine import processor_name
 from transduce.model.transformer import Transformer
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.distributed import World, join_world

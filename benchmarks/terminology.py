@@ -23,7 +23,7 @@ import sacrebleu
 
 from transduce.data.formats import Corpus, Selection
 from transduce.translator import Glossary, Translator
-from transduce.translator.terminology import appearing
+from transduce.translator.terminology import count_terms
 
 HERE = Path(__file__).parent
 WORD = re.compile(r"[^\W\d_]{4,}")
@@ -64,7 +64,7 @@ def measure(model: str, *, train: str, test: str, sentences: int, threads: int) 
     pairs, seen = [], set()
     for source, target in pairs_of(test):
         wanted = finder.wanted(source)
-        if source not in seen and wanted and appearing(wanted, target) == len(wanted):
+        if source not in seen and wanted and count_terms(wanted, target) == len(wanted):
             pairs.append((source, target))
             seen.add(source)
     pairs = pairs[:sentences]
@@ -80,7 +80,7 @@ def measure(model: str, *, train: str, test: str, sentences: int, threads: int) 
         bleu = sacrebleu.metrics.BLEU()
         found[name] = {
             "terms_appearing": sum(
-                appearing(finder.wanted(text), output) for text, output in zip(texts, outputs, strict=True)
+                count_terms(finder.wanted(text), output) for text, output in zip(texts, outputs, strict=True)
             ),
             "processor_seconds": round(seconds, 2),
             "bleu": round(bleu.corpus_score(outputs, [references]).score, 2),

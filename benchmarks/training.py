@@ -128,7 +128,7 @@ def measure(size: str, group: str, *, work: Path, venvs: Path, rounds: int, quic
 
 def machine() -> dict[str, Any]:
     """Return what the figures were measured on."""
-    from transduce.compute import processor_name
+    from transduce.machine import processor_name
 
     return {
         "processor": processor_name(),

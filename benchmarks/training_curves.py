@@ -23,9 +23,10 @@ sys.path.insert(0, str(HERE / "peers"))
 from drawing import line_chart  # noqa: E402
 from tasks import SIZES, read_corpus  # noqa: E402
 
-from transduce.compute import TrainingPrecision, configure_compute, processor_name  # noqa: E402
+from transduce.compute import configure_compute  # noqa: E402
 from transduce.data.batch import Batch, pad_rows  # noqa: E402
 from transduce.data.batching import BatchPlan  # noqa: E402
+from transduce.machine import TrainingPrecision, processor_name  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
 from transduce.special_tokens import OWN_SPECIAL_TOKENS  # noqa: E402
 from transduce.text.bpe_tokenizer import BpeTokenizer  # noqa: E402

@@ -25,8 +25,9 @@ from drawing import line_chart  # noqa: E402
 from rounds import one_core  # noqa: E402
 from tasks import operations, task  # noqa: E402
 
-from transduce.compute import configure_compute, processor_name  # noqa: E402
+from transduce.compute import configure_compute  # noqa: E402
 from transduce.data.batch import Batch  # noqa: E402
+from transduce.machine import processor_name  # noqa: E402
 from transduce.model import ModelConfig, Transformer  # noqa: E402
 from transduce.training.arithmetic import Arithmetic  # noqa: E402
 from transduce.training.config import TrainingConfig  # noqa: E402

@@ -37,8 +37,8 @@ import sacrebleu
 from translation_models import SIZES, make_models, test_sentences, write_marian, write_vmap
 from translation_report import report
 
-from transduce.compute import available_cores, processor_name
 from transduce.export.ctranslate2 import export_ctranslate2
+from transduce.machine import available_cores, processor_name
 from transduce.model_directory import SHORTLIST, load_model
 
 HERE = Path(__file__).parent

@@ -17,6 +17,7 @@ from transduce.demo.corpus import corpus
 from transduce.export.huggingface import LONGEST, marian_config, marian_weights
 from transduce.model.positional_encoding import sinusoidal_positions
 from transduce.model_directory import ModelDirectory, find_model, load_model, read_description
+from transduce.tensor_file import write_tensors
 
 SIZES = {"base_8k": 8_000, "base_32k": 32_000}
 BUNDLED = "en-de"
@@ -69,10 +70,10 @@ def write_marian(model: ModelDirectory, folder: Path) -> bool:
     if config.norm != "post" or config.tied != "all":
         return False
     order = torch.cat([torch.arange(0, config.d_model, 2), torch.arange(1, config.d_model, 2)])
-    learned = [tensor for name, tensor in model.parameters.items() if name.endswith("table_TD")]
+    learned = [torch.from_numpy(array) for name, array in model.parameters.items() if name.endswith("table_TD")]
     table_TD = learned[0] if learned else sinusoidal_positions(LONGEST, config.d_model).float()
     folder.mkdir()
-    save_file(marian_weights(model.parameters, config), folder / "model.safetensors", metadata={"format": "pt"})
+    write_tensors(folder / "model.safetensors", marian_weights(model.parameters, config), metadata={"format": "pt"})
     save_file({"table_TD": table_TD[:, order].contiguous()}, folder / "positions.safetensors")
     (folder / "config.json").write_text(json.dumps(marian_config(config)), encoding="utf-8")
     (folder / "sentencepiece.model").write_bytes(model.tokenizers.target.to_bytes())

@@ -21,8 +21,8 @@ from typing import Any
 
 from translation_worker import resident
 
-from transduce.compute import processor_name
 from transduce.demo.corpus import corpus
+from transduce.machine import processor_name
 from transduce.translator import Translator
 from transduce.translator.lines import translate_lines
 
@@ -100,7 +100,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {arguments.core})
     translator = Translator.load(arguments.model, threads=1)
-    from transduce.architectures import parameter_count
+    from transduce.networks.cost import parameter_count
 
     results = {
         "date": datetime.date.today().isoformat(),

@@ -6,13 +6,19 @@ instead, so that a machine that lost its browser cannot pass by skipping. The fi
 """
 
 import os
+import random
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # `make test` tries the same examples every time, so that it fails only when the code changes; `make explore` tries new
 # ones, more of them. Neither has a deadline: a law does not depend on how long its example took.
@@ -20,10 +26,19 @@ settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1_000, print_blob=True)
 settings.load_profile(os.environ.get("TRANSDUCE_EXAMPLES", "repeat"))
 
+# OpenMP's threads spin while they wait. On cores that other processes use too, a test with two threads then took up to
+# 20 times as much processor time. torch reads this when it is loaded; the commands that tests start inherit it.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 _TOOLS = {
     "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
     "strace": ("strace",),
 }
+# Without these a browser in a container does not start, or looks for its maker's hosts at every start.
+_BROWSER_FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
 # Being installed is not enough: a container may forbid one process to watch another.
 _TRIALS = {"strace": ["-o", os.devnull, "true"]}
 
@@ -50,6 +65,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if tool in _required():
                 pytest.fail(f"{fault}, and TRANSDUCE_REQUIRE asks for it.", pytrace=False)
             pytest.skip(f"{fault}. Install it to run this test.")
+
+
+@pytest.fixture(autouse=True)
+def same_start() -> None:
+    """Let each test begin alike, whatever ran before it in this process: one thread, the same random numbers."""
+    random.seed(0)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(0)
+        if torch.get_num_threads() != 1:
+            torch.set_num_threads(1)
 
 
 @pytest.fixture
@@ -81,3 +106,21 @@ def _fault_of_tool(tool: str) -> str | None:
     if tool in _TRIALS and subprocess.run([path, *_TRIALS[tool]], capture_output=True, check=False).returncode:
         return f"{tool} is installed but does not work here"
     return None
+
+
+@pytest.fixture(scope="session")
+def launch() -> "Iterator[Callable[[str], Browser]]":
+    """Return a function that starts the browser at its first call; the session has one browser."""
+    from playwright.sync_api import sync_playwright
+
+    running: list[Browser] = []
+    with sync_playwright() as playwright:
+
+        def started(path: str) -> "Browser":
+            if not running:
+                running.append(playwright.chromium.launch(executable_path=path, args=list(_BROWSER_FLAGS)))
+            return running[0]
+
+        yield started
+        for browser in running:
+            browser.close()

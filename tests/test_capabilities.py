@@ -17,22 +17,25 @@ import torch
 from tests.export.marian import Marian
 from torch import Tensor
 
-from transduce.architectures import NETWORKS, new_network, own_source_vocabulary
+from transduce.architectures import CONFIGS, own_source_vocabulary
 from transduce.backpropagation import handwritten
 from transduce.backpropagation import network as backpropagation
+from transduce.core import has_core
 from transduce.data.batch import Batch, pad_rows
-from transduce.engine import choose_precision, int8_network
-from transduce.engine.backend import fastest_backend
+from transduce.engine import FrozenNetwork, choose_precision, frozen_network
 from transduce.errors import ConfigError, ModelError
 from transduce.export import ctranslate2, huggingface
 from transduce.export.argos import export_argos
 from transduce.export.compact import export_compact
 from transduce.model import ModelConfig
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
+from transduce.networks.config import NetworkConfig, Shapes
+from transduce.networks.cost import Cost
 from transduce.networks.log_probabilities import log_softmax
-from transduce.networks.network import Network, NetworkConfig
+from transduce.networks.network import Network
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
+from transduce.torch_networks import arrays_of, new_network
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.config import TrainingConfig
 from transduce.training.gradient import AutogradGradient, HandwrittenGradient
@@ -41,6 +44,34 @@ TOKENIZER = BpeTokenizer.learn(["the dog runs.", "der Hund läuft."] * 3, vocabu
 SOURCE_TOKENIZER = BpeTokenizer.learn(["the dog runs.", "a cat sleeps."] * 3, vocabulary_size=300)
 TINY: dict[str, dict[str, Any]] = {
     "transformer": {"d_model": 24, "layers": 2, "d_ff": 32, "heads": 3},
+    "lstm": {"d_model": 12, "layers": 1},
+    "luong": {"d_model": 12, "layers": 1},
+    "gnmt": {"d_model": 12, "layers": 2, "alignment_width": 7},
+    "convs2s": {
+        "d_model": 12,
+        "output_width": 12,
+        "encoder": ((8, 3), (10, 3)),
+        "decoder": ((10, 3),),
+        "positions": 19,
+    },
+    "bytenet": {
+        "d_model": 12,
+        "sets": 1,
+        "dilations": (1, 2),
+        "kernel": 3,
+        "length_factor": 1.5,
+        "length_extra": 1,
+    },
+    "neural-gpu": {
+        "d_model": 12,
+        "height": 2,
+        "layers": 1,
+        "kernel": 3,
+        "kernel_height": 1,
+        "length_factor": 2.0,
+        "length_extra": 3,
+    },
+    "memory-network": {"d_model": 12, "hops": 2, "positions": 19},
     "rnnsearch": {"d_model": 12, "embedding_width": 10, "alignment_width": 7, "output_width": 10},
 }
 """The sizes of every network of the walk, by kind."""
@@ -48,7 +79,7 @@ NUMBERS: dict[str, Any] = {
     "vocabulary_size": TOKENIZER.vocabulary_size, "encoder_layers": 1, "decoder_layers": 3, "d_k": 5, "d_v": 5,
     "learned_positions": 61, "dropout": 0.3, "attention_dropout": 0.3, "feed_forward_dropout": 0.3,
     "source_vocabulary_size": SOURCE_TOKENIZER.vocabulary_size,
-    "norm_epsilon": 0.5, "first_position": 2, "embedding_scale": 1.5,
+    "neighbourhood": 3, "norm_epsilon": 0.5, "first_position": 2, "embedding_scale": 1.5,
 }  # fmt: skip
 COMPANIONS: dict[str, dict[str, Any]] = {
     "learned_positions": {"positions": "learned"},
@@ -59,7 +90,7 @@ COMPANIONS: dict[str, dict[str, Any]] = {
 """What else must be set for an option to be possible, or to matter."""
 CAPABILITIES = {
     "the handwritten gradient": backpropagation.obstacle,
-    "int8": int8_network.obstacle,
+    "the C++ core": frozen_network.obstacle,
     "ctranslate2": ctranslate2.obstacle,
     "huggingface": huggingface.obstacle,
 }
@@ -79,13 +110,13 @@ def values_of(kind: str, name: str, annotation: Any) -> list[object]:  # noqa: A
 
 WALK = [
     pytest.param(kind, name, value, id=f"{kind}-{name}-{value}")
-    for kind, (config, _) in NETWORKS.items()
+    for kind, config in CONFIGS.items()
     for name, field in config.model_fields.items()
     for value in values_of(kind, name, field.annotation)
 ]
 LITERALS = [
     pytest.param(kind, name, id=f"{kind}-{name}")
-    for kind, (config, _) in NETWORKS.items()
+    for kind, config in CONFIGS.items()
     for name, field in config.model_fields.items()
     if typing.get_origin(field.annotation) is Literal
 ]
@@ -94,7 +125,7 @@ walk = pytest.mark.parametrize(("kind", "name", "value"), WALK)
 
 def configured(kind: str, changes: dict[str, Any]) -> NetworkConfig:
     fixed = {"vocabulary_size": TOKENIZER.vocabulary_size, "dropout": 0.0, **TINY[kind]}
-    return NETWORKS[kind][0].model_validate(fixed | changes)
+    return CONFIGS[kind].model_validate(fixed | changes)
 
 
 def made(kind: str, name: str, value: object) -> Network:
@@ -149,23 +180,25 @@ def test_the_handwritten_gradient(kind: str, name: str, value: object) -> None:
 
 
 @walk
-def test_int8(kind: str, name: str, value: object) -> None:
+def test_the_core(kind: str, name: str, value: object) -> None:
     network = made(kind, name, value)
-    if obstacle := obstacle_of("int8", network, name):
+    if obstacle := obstacle_of("the C++ core", network, name):
         with pytest.raises(ConfigError, match=re.escape(obstacle)):
             choose_precision("int8", [network.config])
         return
-    if fastest_backend() is None:
-        pytest.skip("there is no exact int8 product on this processor")
+    if not has_core():
+        pytest.skip("the C++ core was not built")
     assert isinstance(network.config, ModelConfig)
-    frozen = int8_network.Int8Network(dict(network.named_parameters()), network.config)
-    differences, expected = [], plain(network)
-    for source, target, expected_TV in zip(SOURCES, TARGETS, expected, strict=True):
-        state, inputs = frozen.start(np.array([source])), [network.tokens.start, *target[:-1]]
-        rows = [torch.from_numpy(frozen.step(state, np.array([[token]]))[0, 0].copy()) for token in inputs]
-        differences.append(torch.stack(rows) - expected_TV)
+    parameters, expected = arrays_of(network), torch.cat(plain(network))
     # Rounding to 8 bits moves log-probabilities by 0.010 to 0.013 of their spread; a wrong kind of score by 0.036.
-    assert float(torch.cat(differences).std() / torch.cat(expected).std()) < 0.02
+    tolerances: dict[frozen_network.FrozenPrecision, float] = {"float32": 1e-5, "int8": 0.02}
+    for precision, tolerance in tolerances.items():
+        frozen = FrozenNetwork(parameters, network.config, precision=precision)
+        found = []
+        for source, target in zip(SOURCES, TARGETS, strict=True):
+            state, inputs = frozen.start(np.array([source])), [network.tokens.start, *target[:-1]]
+            found += [torch.from_numpy(frozen.step(state, np.array([[token]]))[0].copy()) for token in inputs]
+        assert float((torch.cat(found) - expected).std() / expected.std()) < tolerance
 
 
 def saved(network: Network, folder: Path) -> ModelDirectory:
@@ -233,6 +266,13 @@ def assert_all_decline(config: NetworkConfig, *, naming: str, model: ModelDirect
     assert choose_precision("auto", [config]) != "int8"
 
 
+@walk
+def test_shapes_are_those_of_the_network(kind: str, name: str, value: object) -> None:
+    network = made(kind, name, value)
+    shapes = {own: tuple(parameter.shape) for own, parameter in network.named_parameters()}
+    assert network.config.parameter_shapes() == shapes
+
+
 @pytest.mark.parametrize(("kind", "name"), LITERALS)
 def test_a_value_that_does_not_exist_is_never_taken_for_another(tmp_path: Path, kind: str, name: str) -> None:
     config = configured(kind, {}).model_copy(update={name: "spiral"})
@@ -269,6 +309,18 @@ class Other(NetworkConfig, frozen=True):
     def in_words(self) -> str:
         """No words."""
         return ""
+
+    def parameter_shapes(self) -> Shapes:
+        """No parameters."""
+        return {}
+
+    def part_of(self, parameter: str) -> str:
+        """No parts."""
+        return ""
+
+    def cost(self, source_length: int, target_length: int) -> Cost:
+        """No cost."""
+        raise NotImplementedError
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from transduce.compute import (
+from transduce.compute import configure_compute, torch_threads
+from transduce.machine import (
     available_cores,
-    configure_compute,
     cores_of_quota,
     fastest_precision,
     flags_in,
     keep_freed_memory,
     processor_flags,
     processor_name,
-    torch_threads,
 )
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of itself")
@@ -57,7 +56,7 @@ def test_what_is_asked_for_is_what_torch_uses() -> None:
     ],
 )
 def test_bf16_is_chosen_exactly_where_the_processor_multiplies_it(flags: str, precision: str) -> None:
-    assert fastest_precision("cpu", flags=frozenset(flags.split())) == precision
+    assert fastest_precision(frozenset(flags.split())) == precision
 
 
 @linux_only
@@ -114,7 +113,7 @@ def test_cores_are_those_the_process_may_use() -> None:
 
 PAGE_FAULTS = """
 import resource, torch
-from transduce.compute import keep_freed_memory
+from transduce.machine import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from transduce import experiment
+from transduce.architectures import CONFIGS
 from transduce.errors import ConfigError
 from transduce.experiment import ExperimentConfig, resolve_experiment, write_toml
 from transduce.model.config import ModelConfig
-from transduce.rivals.rnnsearch import RnnSearchConfig
+from transduce.rivals.rnnsearch_config import RnnSearchConfig
 
 # Table 3, the columns that are not blank: N, d_model, d_ff, h, d_k, d_v, P_drop, eps_ls, steps.
 BASE = {
@@ -94,13 +95,13 @@ def test_precedence_is_preset_then_file_then_set(tmp_path: Path) -> None:
 
 def test_each_kind_of_network_has_its_own_keys() -> None:
     kinds = {setting.kind for setting in experiment.settings() if setting.key == "model.kind"}
-    assert kinds == {"transformer", "rnnsearch"}
+    assert kinds == set(CONFIGS)
     recurrent = resolve_experiment(overrides=["model.kind=rnnsearch", "model.embedding_width=7"])
     assert isinstance(recurrent.model, RnnSearchConfig)
     with pytest.raises(ConfigError, match=r"model\.heads: unknown"):
         resolve_experiment(overrides=["model.kind=rnnsearch", "model.heads=2"])
     with pytest.raises(
-        ConfigError, match=r"model\.kind = 'lstn': there is no such network\. There are: transformer, rnn"
+        ConfigError, match=r"model\.kind = 'lstn': there is no such network\. There are: transformer, lstm"
     ):
         resolve_experiment(overrides=["model.kind=lstn"])
 

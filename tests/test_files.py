@@ -16,6 +16,7 @@ from transduce.errors import RunError
 from transduce.files import (
     MANIFEST,
     directory_written_atomically,
+    file_written_atomically,
     locked,
     manifest_fault,
     recover_directory,
@@ -87,8 +88,9 @@ class TestFile:
         assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
     def test_a_fault_that_is_ours_is_not_dressed_up(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError):
-            write_atomically(tmp_path / "no such folder" / "file", "")
+        with pytest.raises(FileNotFoundError), file_written_atomically(tmp_path / "file"):
+            (tmp_path / "nothing").read_bytes()
+        assert list(tmp_path.iterdir()) == []
 
 
 class TestFolder:
@@ -162,7 +164,7 @@ class TestFolder:
         assert manifest_fault(tmp_path / "model") is None
 
 
-def test_sweep_clears_remains_and_nothing_else(tmp_path: Path) -> None:
+def test_leftovers_are_removed_and_nothing_else(tmp_path: Path) -> None:
     write_model(tmp_path / "lost", text="old")
     (tmp_path / "lost").rename(tmp_path / "lost.being-replaced")
     write_model(tmp_path / "kept[1]", text="new")

@@ -91,9 +91,9 @@ def test_a_tied_matrix_is_stored_once_and_tied_again(
 def test_int8_is_within_half_a_step_of_each_row(tmp_path: Path, network: Transformer, tokenizer: BpeTokenizer) -> None:
     loaded = load_model(saved(tmp_path / "model", network, tokenizer, weights="int8"))
     for name, original in parameters_of(network).items():
-        difference = (loaded.parameters[name] - original).abs()
+        difference = (torch.from_numpy(loaded.parameters[name]) - original).abs()
         if original.dim() < 2:
-            assert torch.equal(loaded.parameters[name], original), name
+            assert torch.equal(torch.from_numpy(loaded.parameters[name]), original), name
         else:
             half_step = original.abs().amax(dim=1, keepdim=True) / 127 / 2
             assert bool((difference <= half_step * 1.0001).all()), name
@@ -104,11 +104,11 @@ def test_bf16_rounds_matrices_and_nothing_else(tmp_path: Path, network: Transfor
     loaded = load_model(saved(tmp_path / "model", network, tokenizer, weights="bf16"))
     for name, original in parameters_of(network).items():
         expected = original.bfloat16().float() if original.dim() > 1 else original
-        assert torch.equal(loaded.parameters[name], expected), name
+        assert torch.equal(torch.from_numpy(loaded.parameters[name]), expected), name
 
 
 def test_a_row_of_zeros_quantizes_to_zeros() -> None:
-    quantized, scale = quantize_rows(torch.tensor([[0.0, 0.0], [-2.54, 1.27]]))
+    quantized, scale = quantize_rows(np.array([[0.0, 0.0], [-2.54, 1.27]], np.float32))
     assert quantized.tolist() == [[0, 0], [-127, 64]]
     assert scale.tolist() == pytest.approx([0.0, 0.02])
 
@@ -141,7 +141,7 @@ def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokeni
     file = tmp_path / "training_hashes.safetensors"
     header = b'{"hashes":{"dtype":"U64","shape":[2],"data_offsets":[0,16]},"__metadata__":[]}'
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
-    with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: .* Delete it to go without"):
+    with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: its header"):
         load_model(tmp_path).training_hashes()
 
 
@@ -374,7 +374,7 @@ def test_sizes_beyond_all_memory_are_refused(
     content["architecture"]["d_model"] *= factor
     (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
     write_manifest(folder)
-    with pytest.raises(ModelError, match=r"config.json is damaged: no network has the sizes that it names"):
+    with pytest.raises(ModelError, match=r"weights.safetensors does not fit config.json"):
         load_model(folder)
 
 

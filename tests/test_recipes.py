@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from transduce.architectures import parameter_count
 from transduce.data.formats import paths_of
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig, resolve_experiment, validate_experiment
 from transduce.model.config import ModelConfig
+from transduce.networks.cost import parameter_count
 from transduce.pipeline.planning import Choice, TrainRequest, choose_experiment
 from transduce.pipeline.run import opened_run
 from transduce.progress import Silent
@@ -72,8 +72,8 @@ def stand_in(recipe: Path, folder: Path, *, pairs: int) -> ExperimentConfig:
         moved = []
         for name in getattr(experiment.data, split):
             places = [folder / path.name for path in paths_of(name)]
-            for place in places:
-                text = "".join(f"{line} {split}\n" for line in lines).encode()
+            for place, side in zip(places, ("source", "target"), strict=False):
+                text = "".join(f"{line} {split} {side}\n" for line in lines).encode()
                 place.write_bytes(gzip.compress(text) if place.suffix == ".gz" else text)
             moved.append(",".join(map(str, places)))
         content["data"][split] = moved

@@ -4,6 +4,9 @@
 
 The terminal's text is what `tmux capture-pane -e -p` gives of `transduce demo` at 80 columns. The pages are
 photographed by Chromium through Playwright.
+
+The report and the attention page of 2026-11-18 show the bundled model instead, in training at step 1,800 and finished:
+the machine was too busy for a demonstration of the usual length.
 """
 
 import io
@@ -40,6 +43,8 @@ def photograph(run: Path, *, browser_path: str) -> None:
             page.goto((run / f"{name}.html").absolute().as_uri())
             page.wait_for_timeout(500)
             page.screenshot(path=str(FOLDER / f"{name}.png"))
+        page.locator(".queries li").nth(3).click()  # the figure of docs/attention.md shows a pinned token
+        page.screenshot(path=str(FOLDER.parent / "figures" / "attention_page.png"))
         browser.close()
 
 

@@ -61,6 +61,9 @@ def train(
 
     Returns the ending, the paths of the model and the report, and the validation scores.
     """
+    from transduce.extras import LEARNING, require
+
+    require(LEARNING, purpose="Training", extra="train")
     from transduce.pipeline import command
 
     request = command.request_of(

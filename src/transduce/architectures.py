@@ -1,27 +1,38 @@
-"""The kinds of network that an experiment may name: a dictionary from kind to config and class.
+"""The kinds of network that an experiment may name, and what their configurations have in common.
 
-A new network needs an entry in `NETWORKS` and in `AnyConfig`; no other module lists the kinds.
+A new network needs an entry in `CONFIGS` and `AnyConfig` here, and one in `torch_networks.py`.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-import torch
 from pydantic import BeforeValidator, Field
 
 from transduce.model.config import ModelConfig
-from transduce.model.transformer import Transformer
-from transduce.networks import cost
+from transduce.networks.config import NetworkConfig
+from transduce.networks.cost import parameter_count
 from transduce.networks.handled import Handled
-from transduce.networks.network import Network, NetworkConfig
-from transduce.rivals.rnnsearch import RnnSearch, RnnSearchConfig
-from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+from transduce.rivals.bytenet_config import ByteNetConfig
+from transduce.rivals.convs2s_config import ConvS2SConfig
+from transduce.rivals.gnmt_config import GnmtConfig
+from transduce.rivals.lstm_config import LstmConfig
+from transduce.rivals.luong_config import LuongConfig
+from transduce.rivals.memory_network_config import MemoryNetworkConfig
+from transduce.rivals.neural_gpu_config import NeuralGpuConfig
+from transduce.rivals.rnnsearch_config import RnnSearchConfig
 
 Config = TypeVar("Config", bound=NetworkConfig)
 
-NETWORKS: Mapping[str, tuple[type[NetworkConfig], type[Network]]] = {
-    "transformer": (ModelConfig, Transformer),
-    "rnnsearch": (RnnSearchConfig, RnnSearch),
+CONFIGS: Mapping[str, type[NetworkConfig]] = {
+    "transformer": ModelConfig,
+    "lstm": LstmConfig,
+    "rnnsearch": RnnSearchConfig,
+    "luong": LuongConfig,
+    "gnmt": GnmtConfig,
+    "convs2s": ConvS2SConfig,
+    "bytenet": ByteNetConfig,
+    "neural-gpu": NeuralGpuConfig,
+    "memory-network": MemoryNetworkConfig,
 }
 
 FORMAT_1 = Handled(
@@ -48,26 +59,26 @@ def _with_default_kind(value: object) -> object:
 
 
 AnyConfig = Annotated[
-    Annotated[ModelConfig | RnnSearchConfig, Field(discriminator="kind")], BeforeValidator(_with_default_kind)
+    Annotated[
+        ModelConfig
+        | LstmConfig
+        | RnnSearchConfig
+        | LuongConfig
+        | GnmtConfig
+        | ConvS2SConfig
+        | ByteNetConfig
+        | NeuralGpuConfig
+        | MemoryNetworkConfig,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(_with_default_kind),
 ]
 """The sizes of a network of any kind, told apart by `kind`, which is `transformer` unless given."""
 
 
 def without_kind(location: tuple[int | str, ...]) -> tuple[int | str, ...]:
     """Return a pydantic error's location as a user writes it: section and key, without the kind between them."""
-    return tuple(part for place, part in enumerate(location) if place != 1 or part not in NETWORKS)
-
-
-def new_network(config: NetworkConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> Network:
-    """Return a network of these sizes with newly drawn weights."""
-    network: Network = _network_class(config)(config, tokens)
-    return network
-
-
-def empty_network(config: NetworkConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> Network:
-    """Return a network whose parameters have shapes but take no memory."""
-    with torch.device("meta"):
-        return new_network(config, tokens)
+    return tuple(part for place, part in enumerate(location) if place != 1 or part not in CONFIGS)
 
 
 def stated(config: NetworkConfig) -> dict[str, Any]:
@@ -101,16 +112,6 @@ def with_vocabularies(config: Config, *, target: int, source: int | None) -> Con
     return config.model_copy(update={"vocabulary_size": target, **own})
 
 
-def parameters_by_part(config: NetworkConfig) -> dict[str, int]:
-    """Return how many parameters each part of a network of these sizes has."""
-    return cost.parameters_by_part(empty_network(config))
-
-
-def parameter_count(config: NetworkConfig) -> int:
-    """Return how many parameters a network of these sizes has; a tied matrix counts once."""
-    return cost.parameter_count(empty_network(config))
-
-
 def authors_parameter_count(config: ModelConfig) -> int:
     """Return the count that Table 3 prints: that of the authors' first code.
 
@@ -118,9 +119,3 @@ def authors_parameter_count(config: ModelConfig) -> int:
     """
     as_coded = config.model_copy(update={"vocabulary_size": _AUTHORS_VOCABULARY, "attention_bias": True})
     return parameter_count(as_coded) + _AUTHORS_TARGET_SPACES * config.d_model
-
-
-def _network_class(config: NetworkConfig) -> Any:  # noqa: ANN401 - each takes its own config
-    own, network = NETWORKS[config.kind]
-    assert type(config) is own, f"{type(config).__name__} is not the config of a {config.kind}"
-    return network

@@ -1,33 +1,24 @@
-"""Device, threads, allocator and precision of a process.
+"""Device, threads and precision of a process that computes with torch.
 
 The choice depends only on the features that the machine reports, never on a timing, so it is the same at every start.
-`configure_compute` and the two functions for the allocator change the whole process. Only commands, the server's child
-process and training call them; loading a model does not.
+`configure_compute` changes the whole process. Only commands, the server's child process and training call it; loading a
+model does not.
 """
 
 import contextlib
-import ctypes
-import math
-import os
-import platform
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import torch
 
-TrainingPrecision = Literal["float32", "bf16"]
-
-
-@dataclass(frozen=True)
-class Compute:
-    """The device, threads and precision of a run; stored with the run and used again at every resume."""
-
-    device: str
-    threads: int
-    precision: TrainingPrecision
+from transduce.machine import (
+    Compute,
+    TrainingPrecision,
+    available_cores,
+    fastest_precision,
+    keep_freed_memory,
+    processor_flags,
+)
 
 
 def configure_compute(
@@ -38,9 +29,12 @@ def configure_compute(
     chosen_threads = threads or available_cores()
     torch.set_num_threads(chosen_threads)
     keep_freed_memory()
-    chosen_precision: TrainingPrecision = (
-        precision if precision != "auto" else fastest_precision(chosen_device, flags=processor_flags())
-    )
+    if precision != "auto":
+        chosen_precision: TrainingPrecision = precision
+    elif chosen_device == "cuda":
+        chosen_precision = "bf16" if torch.cuda.is_bf16_supported() else "float32"
+    else:
+        chosen_precision = fastest_precision(processor_flags())
     return Compute(device=chosen_device, threads=chosen_threads, precision=chosen_precision)
 
 
@@ -56,85 +50,3 @@ def torch_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def fastest_precision(device: str, *, flags: frozenset[str]) -> TrainingPrecision:
-    """Return bf16 if the device multiplies bf16 natively, else float32; `flags` are the processor's.
-
-    Only x86 processors get bf16: others are not measured.
-    """
-    if device == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bf16" if {"avx512_bf16", "amx_bf16"} & flags else "float32"
-
-
-def available_cores() -> int:
-    """Return how many cores this process may use; in a container these may be fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    try:
-        quota = cores_of_quota(Path("/sys/fs/cgroup/cpu.max").read_text(encoding="utf-8"))
-    except OSError:
-        return cores
-    return min(cores, quota or cores)
-
-
-def cores_of_quota(cpu_max: str) -> int | None:
-    """Return the number of cores that a container's CPU quota (cgroup's `cpu.max`) allows; None without a quota.
-
-    More threads than that get no more time: they take turns, and wait for each other at every matrix product.
-    """
-    quota, _, period = cpu_max.partition(" ")
-    if not quota.strip().isdecimal() or not period.strip().isdecimal() or int(period) == 0:
-        return None
-    return max(1, math.ceil(int(quota) / int(period)))
-
-
-def processor_flags() -> frozenset[str]:
-    """Return the processor's feature flags by their Linux names; empty on other systems."""
-    return flags_in(_cpuinfo())
-
-
-def flags_in(cpuinfo: str) -> frozenset[str]:
-    """Return the flags of the first processor in a text such as /proc/cpuinfo; on ARM they are called features."""
-    lines = (line.partition(":") for line in cpuinfo.splitlines())
-    flags = next((value for name, _, value in lines if name.strip() in ("flags", "Features")), "")
-    return frozenset(flags.split())
-
-
-def processor_name() -> str:
-    """Return the processor's name for a bug report or a model card."""
-    name = next((line for line in _cpuinfo().splitlines() if line.startswith("model name")), "")
-    return name.partition(":")[2].strip() or platform.processor() or platform.machine()
-
-
-def _cpuinfo() -> str:
-    try:
-        return Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return ""
-
-
-def give_back_freed_memory() -> None:
-    """Return freed memory to the system once, after the weights have been read and packed."""
-    if sys.platform.startswith("linux"):
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
-
-
-def keep_freed_memory() -> bool:
-    """Make glibc keep large freed blocks instead of returning them to the system at every step.
-
-    Without this, page faults took half of a training step's time. Returns whether it took effect: other C libraries
-    lack the call.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    m_trim_threshold, m_mmap_threshold = -1, -3
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        return bool(libc.mallopt(m_mmap_threshold, 1 << 30) and libc.mallopt(m_trim_threshold, (1 << 31) - 1))
-    except (OSError, AttributeError):
-        return False

@@ -17,9 +17,11 @@ import platform
 import re
 import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Container, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from transduce.errors import RunError
 
@@ -29,6 +31,7 @@ _BEING_REPLACED = ".being-replaced"
 _NO_SPACE = "Free some space on that disk, or choose a folder on another one; what was there before is unchanged."
 _NO_ACCESS = "Give yourself access to it, close the program that has it open, or choose another folder."
 _DISK_FAILS = "The disk, or the connection to it, fails: repair it or use another; what was saved before is unchanged."
+_NO_PLACE = "Choose another name or another folder."
 _REMEDIES = {
     errno.ENOSPC: _NO_SPACE,
     errno.EDQUOT: _NO_SPACE,
@@ -36,6 +39,8 @@ _REMEDIES = {
     errno.EPERM: _NO_ACCESS,
     errno.EROFS: _NO_ACCESS,
     errno.EIO: _DISK_FAILS,
+    errno.EFBIG: "Raise the limit on the size of files (ulimit -f), or choose another disk.",
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP), _NO_PLACE),
 }
 _WINDOWS_DISK_FULL = 112
 # A system or network disk that cannot flush folders reports one of these; we go on without the flush.
@@ -44,12 +49,20 @@ _CANNOT_FLUSH_FOLDERS = {errno.EINVAL, errno.EBADF, errno.EACCES, errno.ENOTSUP}
 
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Replace the content of the file at `path`; if that fails, the file is unchanged."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    with file_written_atomically(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def file_written_atomically(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to fill; after the block it moves to `path`, or is removed if the block fails."""
     temporary = _temporary_name(path)
     with disk_faults_explained(path):
+        _require_file_name(path)
+        make_folder(path.parent)
         try:
             with temporary.open("wb") as file:
-                file.write(data)
+                yield file
                 file.flush()
                 _flush_to_disk(file.fileno())
             temporary.replace(path)
@@ -57,6 +70,29 @@ def write_atomically(path: Path, content: bytes | str) -> None:
             _remove(temporary)
             raise
         fsync_directory(path.parent)
+
+
+def require_place_for_file(path: Path) -> None:
+    """Raise RunError if no file can be written at `path`; commands call this before work that takes long."""
+    with disk_faults_explained(path):
+        _require_file_name(path)
+    require_place_for_folder(path.parent)
+
+
+def require_place_for_folder(folder: Path) -> None:
+    """Raise RunError if `folder` cannot be written or, if it is missing, cannot be created."""
+    try:
+        nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+        tempfile.TemporaryFile(dir=nearest).close()
+    except OSError as fault:
+        raise RunError(f"{folder} cannot be written: {fault.strerror}. {_NO_PLACE}") from fault
+
+
+def _require_file_name(path: Path) -> None:
+    # Renaming a file onto a device or a pipe would replace it: as root, even /dev/null.
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a device or a pipe"
+        raise RunError(f"{path} is {what}, not a file. {_NO_PLACE}")
 
 
 @contextlib.contextmanager
@@ -108,7 +144,7 @@ def _move_into_place(temporary: Path, path: Path) -> None:
 def recover_directory(path: Path) -> None:
     """Restore the old folder if `directory_written_atomically` was killed between its two renames.
 
-    Readers call this first. It deletes nothing, so it is safe while a writer is at work.
+    Readers call this first. It deletes nothing, so it is safe while a writer runs.
     """
     replaced = path.with_name(path.name + _BEING_REPLACED)
     if replaced.exists() and not os.path.lexists(path):
@@ -116,7 +152,7 @@ def recover_directory(path: Path) -> None:
             try:
                 replaced.rename(path)
             except OSError:
-                if not path.exists():  # else the writer was still alive and has finished by now
+                if not path.exists():  # else the writer was still running and has finished
                     raise
             fsync_directory(path.parent)
 
@@ -124,7 +160,7 @@ def recover_directory(path: Path) -> None:
 def remove_leftovers(folder: Path, *, only: str | None = None) -> None:
     """Restore old folders in `folder`, then delete what killed writers left there; `only` limits this to one name.
 
-    It would also delete the files of a writer at work, so hold the lock that writers hold.
+    It would also delete the files of a running writer, so the caller must hold the lock that writers hold.
     """
     name = re.escape(only) if only is not None else ".+"
     leftover = re.compile(rf"({name})({re.escape(_BEING_REPLACED)}|{re.escape(_BEING_WRITTEN)}-\d+-\d+)")
@@ -186,7 +222,7 @@ def sha256_of_file(path: Path) -> str:
 
 
 def fsync_directory(folder: Path) -> None:
-    """Flush a folder's list of names to disk; does nothing on Windows, which cannot."""
+    """Flush a folder's list of names to disk; do nothing on Windows, which cannot flush folders."""
     if sys.platform == "win32":
         return
     try:

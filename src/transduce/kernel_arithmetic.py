@@ -1,6 +1,6 @@
-"""What kernels for numba share: how they are kept, a float's bits, and an exponential that fits into vectors.
+"""Code that all numba kernels share: a table of kernels, a float's bits, and an exponential that vectorises.
 
-Read only when kernels are compiled (`machine_code.py`); whoever calls them needs no numba.
+It is imported only when kernels are compiled (`machine_code.py`); calling them needs no numba.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ class Entries(dict[str, Any]):
     """A module's kernels by name, each compiled for pointers and sizes."""
 
     def entry(self, *kinds: Any) -> Any:
-        """Compile a function for arguments of these kinds and keep it."""
+        """Return a decorator that compiles a function for arguments of these kinds and stores it."""
 
         def keep(function: Any) -> Any:
             self[function.__name__] = cfunc(types.void(*kinds), **_OPTIONS)(function)
@@ -55,7 +55,7 @@ def bits_of_float(typing_context: Any, value: Any) -> Any:
 
 @inlined
 def exp(x):
-    """e^x for x <= 0, in arithmetic that fits into vectors; within 2 units of the last place of float32."""
+    """Return e^x for x <= 0, in arithmetic that vectorises; within 2 units of the last place of float32."""
     x = max(x, LEAST_EXPONENT)
     n = np.floor(x * LOG2_E + HALF)
     f = x - n * LN2_HIGH - n * LN2_LOW

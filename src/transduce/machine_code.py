@@ -1,9 +1,9 @@
-"""Kernels as machine code: compiled by numba once, kept as an object file, loaded without numba ever after.
+"""Kernels as machine code: numba compiles them once into an object file, and llvmlite loads it without numba.
 
-numba's own way of keeping code costs half a second and 120 MB at each start, most of it numba itself, and it unpickles.
-What numba compiles is LLVM's, and LLVM alone (llvmlite) loads it. The file lies where Python keeps its own compiled
-code, or in the user's cache where that cannot be written; its name tells what it was made from and for which processor,
-and it begins with the hash of its content. A file that is damaged or of another origin is made anew.
+numba's own cache costs half a second and 120 MB at each start, mostly for numba itself, and it unpickles. The object
+file is in the `__pycache__` beside the source, or in the user's cache if that cannot be written. Its name is a hash of
+the sources, the compilers and the processor, and it begins with the hash of its content. If no intact file of that name
+exists, the kernels are compiled again.
 """
 
 import ctypes
@@ -22,19 +22,19 @@ from transduce.files import write_atomically
 
 _HASH_BYTES = 32
 _SHARED = Path(__file__).with_name("kernel_arithmetic.py")
-# Parts of numba that its code would call if a kernel raised an error. None does, and numba is not there.
+# Functions of numba that compiled code calls only if a kernel raises. No kernel does, and numba is not loaded.
 _NEVER_CALLED = ("numba_gil_ensure", "numba_gil_release")
 
 
 def can_be_made() -> bool:
-    """Return whether what compiles and loads kernels is installed."""
+    """Return whether numba and llvmlite, which compile and load kernels, are installed."""
     return find_spec("numba") is not None and find_spec("llvmlite") is not None
 
 
 class MachineCode:
-    """The kernels of one module: the C functions of numba in its `ENTRIES`, by name.
+    """The kernels of one module: the numba C functions in its `ENTRIES`, by name.
 
-    Its code follows from its own file and from those beside it that it takes something from, `also`.
+    `also` names the files beside its own that it imports from; the code depends on these too.
     """
 
     def __init__(self, source: Path, *, module: str, also: tuple[str, ...] = ()) -> None:
@@ -44,15 +44,15 @@ class MachineCode:
         self._addresses: dict[str, int] = {}
 
     def entry(self, name: str, arguments: int) -> Callable[..., None]:
-        """Return a kernel; its arguments are addresses and sizes, integers all."""
+        """Return a kernel as a function whose arguments are addresses and sizes, all integers."""
         if name not in self._entries:
             function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(self.address(name))
-            function.code = self  # type: ignore[attr-defined] # its memory must last as long as anybody can call it
+            function.code = self  # type: ignore[attr-defined] # keeps the code in memory while the function exists
             self._entries[name] = function
         return self._entries[name]
 
     def address(self, name: str) -> int:
-        """Return where a kernel begins, for other machine code to call."""
+        """Return the address of a kernel, for other machine code to call."""
         if name not in self._addresses:
             self._addresses[name] = self._engine.get_function_address(name)
         return self._addresses[name]
@@ -70,7 +70,7 @@ class MachineCode:
         return engine
 
     def object_code(self, folders: list[Path]) -> bytes:
-        """Return the kernels' object file from the first folder that holds a sound one, or compile and keep it."""
+        """Return the kernels' object file from the first folder with an intact one; else compile and store it."""
         name = f"kernels-{self.origin()}.o"
         for folder in folders:
             try:
@@ -84,7 +84,7 @@ class MachineCode:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_atomically(folder / name, hashlib.sha256(code).digest() + code)
-            except (OSError, TransduceError):  # what cannot be kept is compiled again at the next start
+            except (OSError, TransduceError):  # without a stored file, the next start compiles again
                 continue
             break
         return code
@@ -104,7 +104,7 @@ class MachineCode:
         return code
 
     def origin(self) -> str:
-        """Return a name for what the code is made of: sources, compilers, processor."""
+        """Return a hash of all that the code depends on: sources, compilers, processor."""
         import llvmlite.binding as llvm
 
         parts = [source.read_bytes() for source in (*self.sources, _SHARED)]
@@ -113,7 +113,7 @@ class MachineCode:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
 
     def folders(self) -> list[Path]:
-        """Return where the code may lie, the best place first."""
+        """Return the folders that may hold the object file, in order of preference."""
         cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         return [self.sources[0].parent / "__pycache__", Path(cache_home) / "transduce"]
 

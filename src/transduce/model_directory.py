@@ -11,48 +11,50 @@ header of the weights must match the file and the configuration before memory is
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel, PositiveInt, ValidationError
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
 
-from transduce.architectures import (
-    FORMAT_1,
-    AnyConfig,
-    empty_network,
-    own_source_vocabulary,
-    stated,
-    without_kind,
-)
+from transduce.architectures import FORMAT_1, AnyConfig, own_source_vocabulary, stated, without_kind
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
+from transduce.extras import require_torch
 from transduce.files import directory_written_atomically, manifest_fault, recover_directory
-from transduce.networks.network import Network
+from transduce.tensor_file import Array, TensorFile, read_header, read_tensors, upper_halves, write_tensors
 from transduce.text.tokenizer import TokenizerKind
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.text.tokenizer_pair import TokenizerPair
 
+if TYPE_CHECKING:
+    from transduce.networks.network import Network
+
 FORMAT_VERSION = 2
-"""The newest format that this version reads. It writes format 1 if that suffices, for older versions to read it."""
+"""The newest format that this version reads. It writes format 1 if possible, so that older versions can read it."""
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
-_LONGEST_HEADER = 16 << 20
 _LARGEST_CONFIG = 1 << 20
-_BYTES = {"F32": 4, "BF16": 2, "I8": 1, "I32": 4, "U64": 8}
 
 Storage = Literal["float32", "bf16", "int8"]
 
 
+class Detachable(Protocol):
+    """The part of a torch tensor's interface that this module uses."""
+
+    def detach(self) -> Any:  # noqa: ANN401
+        """Return the tensor without its gradient."""
+
+
+Weight = NDArray[np.floating] | Detachable
+
+
 class Languages(BaseModel, frozen=True, extra="forbid"):
-    """The two languages by their BCP 47 names; unset for two-column text of unknown kind."""
+    """The two languages by their BCP 47 names; unset if they are unknown."""
 
     source: str | None = None
     target: str | None = None
@@ -98,13 +100,14 @@ class ModelDirectory:
     folder: Path
     description: Description
     tokenizers: TokenizerPair
-    parameters: Mapping[str, Tensor]
+    parameters: Mapping[str, NDArray[np.float32]]
 
-    def network(self) -> Network:
+    def network(self) -> "Network":
         """Return the network with these weights, in float32, ready to translate."""
-        network = empty_network(self.description.architecture, self.tokenizers.special)
-        fill(network, self.parameters)
-        return network.eval()
+        require_torch("A network that computes with PyTorch")
+        from transduce.torch_networks import filled_network
+
+        return filled_network(self.description.architecture, self.tokenizers.special, self.parameters)
 
     def read_again(self) -> "ModelDirectory":
         """Return the same model read from its folder, after its parameters were dropped."""
@@ -115,13 +118,10 @@ class ModelDirectory:
         path = self.folder / TRAINING_HASHES
         if not path.exists():
             return None
-        header = read_header(path)
-        if set(header) != {"hashes"} or header["hashes"]["dtype"] != "U64":
+        tensors = read_tensors(path)
+        if set(tensors) != {"hashes"} or tensors["hashes"].dtype != np.uint64:
             raise ModelError(f"{path} does not hold the hashes of training sentences. Delete it to go without them.")
-        try:
-            return np.asarray(load_file(path)["hashes"].numpy(), dtype=np.uint64)
-        except (SafetensorError, OSError, ValueError) as fault:
-            raise ModelError(f"{path} is damaged: {fault}. Delete it to go without the hashes.") from None
+        return tensors["hashes"]
 
     def shortlist(self) -> Shortlist | None:
         """Return the shortlist for `decoding.shortlist`, or None if the model has none."""
@@ -129,14 +129,11 @@ class ModelDirectory:
         if not path.exists():
             return None
         size, sources = self.tokenizers.vocabulary_size, self.tokenizers.source.vocabulary_size
-        found = {name: (entry["dtype"], entry["shape"]) for name, entry in read_header(path).items()}
+        lists = read_tensors(path)
+        found = {name: (ids.dtype, ids.shape) for name, ids in lists.items()}
         fault = manifest_fault(self.folder, only={SHORTLIST})
         if fault is None and not _are_lists(found, source_vocabulary_size=sources):
             fault = f"it holds {', '.join(sorted(found)) or 'nothing'}, not lists for {sources:,} tokens"
-        try:
-            lists = {} if fault else {name: tensor.numpy() for name, tensor in load_file(path).items()}
-        except (SafetensorError, OSError, ValueError) as damage:
-            fault = str(damage)
         if fault is None and any(((ids < 0) | (ids >= size)).any() for ids in lists.values()):
             fault = f"it names tokens outside the vocabulary of {size:,}"
         if fault is not None:
@@ -149,8 +146,8 @@ class ModelDirectory:
         )
 
 
-def _are_lists(found: Mapping[str, tuple[str, list[int]]], *, source_vocabulary_size: int) -> bool:
-    if set(found) != {"common", "candidates"} or any(kind != "I32" for kind, _ in found.values()):
+def _are_lists(found: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]], *, source_vocabulary_size: int) -> bool:
+    if set(found) != {"common", "candidates"} or any(kind != np.int32 for kind, _ in found.values()):
         return False
     common, candidates = found["common"][1], found["candidates"][1]
     return len(common) == 1 and len(candidates) == 2 and candidates[0] == source_vocabulary_size
@@ -159,7 +156,7 @@ def _are_lists(found: Mapping[str, tuple[str, list[int]]], *, source_vocabulary_
 def save_model(
     folder: Path,
     description: Description,
-    parameters: Mapping[str, Tensor],
+    parameters: Mapping[str, Weight],
     *,
     tokenizers: TokenizerPair,
     card: str,
@@ -178,13 +175,13 @@ def save_model(
         (beside / TOKENIZER).write_bytes(tokenizers.target.to_bytes())
         if not tokenizers.is_shared:
             (beside / SOURCE_TOKENIZER).write_bytes(tokenizers.source.to_bytes())
-        save_file(stored(parameters, description.weights), beside / WEIGHTS)
+        write_tensors(beside / WEIGHTS, stored(parameters, description.weights))
         (beside / CARD).write_text(card, encoding="utf-8")
         if training_hashes is not None:
-            save_file({"hashes": torch.from_numpy(np.ascontiguousarray(training_hashes))}, beside / TRAINING_HASHES)
+            write_tensors(beside / TRAINING_HASHES, {"hashes": training_hashes})
         if shortlist is not None:
             lists = {"common": shortlist.common_C, "candidates": shortlist.candidates_VK}
-            save_file({name: torch.from_numpy(ids) for name, ids in lists.items()}, beside / SHORTLIST)
+            write_tensors(beside / SHORTLIST, lists)
 
 
 def find_model(name: str) -> Path:
@@ -282,74 +279,55 @@ def read_description(folder: Path) -> Description:
         ) from None
 
 
-def stored(parameters: Mapping[str, Tensor], storage: Storage) -> dict[str, Tensor]:
-    """Return the tensors in the form of the file; only matrices lose precision, never norms and biases."""
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in parameters.items():
-        value = tensor.detach().to("cpu", torch.float32)
-        if storage == "float32" or value.dim() < 2:
-            tensors[name] = value.contiguous().clone()
+def stored(parameters: Mapping[str, Weight], storage: Storage) -> dict[str, Array]:
+    """Return the arrays in the form of the file; only matrices lose precision, never norms and biases."""
+    arrays: dict[str, Array] = {}
+    for name, parameter in parameters.items():
+        value = np.asarray(
+            parameter.detach().float().cpu().numpy() if hasattr(parameter, "detach") else parameter, np.float32
+        )
+        if storage == "float32" or value.ndim < 2:
+            arrays[name] = value
         elif storage == "bf16":
-            tensors[name] = value.to(torch.bfloat16).contiguous()
+            arrays[name] = upper_halves(value)
         else:
-            tensors[name], tensors[f"{name}.scale"] = quantize_rows(value)
-    return tensors
+            arrays[name], arrays[f"{name}.scale"] = quantize_rows(value)
+    return arrays
 
 
-def quantize_rows(matrix: Tensor) -> tuple[Tensor, Tensor]:
+def quantize_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Return int8 rows and a scale for each, so that the largest weight of a row is 127 * scale."""
-    scale = matrix.abs().amax(dim=1) / 127.0
-    quantized = (matrix / scale.clamp_min(torch.finfo(torch.float32).tiny)[:, None]).round().to(torch.int8)
-    return quantized.contiguous(), scale.contiguous()
+    scale = np.abs(matrix).max(axis=1, initial=0.0) / np.float32(127.0)
+    quantized = np.round(matrix / np.maximum(scale, np.finfo(np.float32).tiny)[:, None]).astype(np.int8)
+    return quantized, scale
 
 
-def fill(model: Network, parameters: Mapping[str, Tensor]) -> None:
-    """Give an empty network its parameters without copying them; tied parameters stay tied."""
-    filled = {id(empty): nn.Parameter(parameters[name]) for name, empty in model.named_parameters()}
-    for module in model.modules():
-        for name, empty in list(module.named_parameters(recurse=False, remove_duplicate=False)):
-            setattr(module, name, filled[id(empty)])
+class FloatWeights(Mapping[str, NDArray[np.float32]]):
+    """The weights of a file in float32; each is read on access, so that they are never all in memory."""
+
+    def __init__(self, tensors: TensorFile) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        scale = self._tensors.get(f"{name}.scale")
+        weights = self._tensors[name].astype(np.float32)
+        if scale is not None:
+            weights *= scale[:, None]
+        return weights
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._tensors if not name.endswith(".scale"))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-def read_header(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the header of a safetensors file, after checking it against the size of the file."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > min(size - 8, _LONGEST_HEADER):
-            raise ModelError(f"{path} is damaged: its header would be {length:,} bytes of a file of {size:,}.")
-        raw = file.read(length)
-    try:
-        header = {name: entry for name, entry in json.loads(raw).items() if name != "__metadata__"}
-        wanted = sum(_tensor_bytes(entry) for entry in header.values())
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ModelError(f"{path} is damaged: its header is not that of a safetensors file.") from None
-    if wanted != size - 8 - length:
-        raise ModelError(f"{path} is damaged: it should hold {wanted:,} bytes of weights, not {size - 8 - length:,}.")
-    return header
-
-
-def _tensor_bytes(entry: dict[str, Any]) -> int:
-    begin, end = entry["data_offsets"]
-    count = _BYTES[entry["dtype"]]
-    for extent in entry["shape"]:
-        if not isinstance(extent, int) or extent < 0:
-            raise ValueError("impossible shape")
-        count *= extent
-    if not (isinstance(begin, int) and isinstance(end, int)) or end - begin != count:
-        raise ValueError("impossible offsets")
-    return count
-
-
-def _load_weights(path: Path, description: Description) -> dict[str, Tensor]:
+def _load_weights(path: Path, description: Description) -> FloatWeights:
     header = read_header(path)
     config = description.architecture
     if config.depth > len(header):
         raise ModelError(f"{path} holds {len(header)} tensors, too few for the layers that {CONFIG} names.")
-    try:
-        expected = {name: list(p.shape) for name, p in empty_network(config).named_parameters()}
-    except (RuntimeError, OverflowError, TypeError, ValueError):  # torch raises any of them for sizes too large
-        raise ModelError(f"{path.parent / CONFIG} is damaged: no network has the sizes that it names.") from None
+    expected = {name: list(shape) for name, shape in config.parameter_shapes().items()}
     if description.weights == "int8":
         expected |= {f"{name}.scale": shape[:1] for name, shape in expected.items() if len(shape) > 1}
     found = {name: entry["shape"] for name, entry in header.items()}
@@ -359,12 +337,4 @@ def _load_weights(path: Path, description: Description) -> dict[str, Tensor]:
             f"{path} does not fit {CONFIG}: {name} is {found.get(name, 'missing')} where the architecture "
             f"has {expected.get(name, 'no such tensor')}."
         )
-    try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError, ValueError) as fault:
-        raise ModelError(f"{path} is damaged: {fault}. Copy the folder again from where it came.") from None
-    return {
-        name: tensor.float() * tensors[f"{name}.scale"][:, None] if f"{name}.scale" in tensors else tensor.float()
-        for name, tensor in tensors.items()
-        if not name.endswith(".scale")
-    }
+    return FloatWeights(TensorFile(path, header))

@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 from transduce.cli.application import app
 from transduce.data.batch import pad_rows
 from transduce.data.sentence_hashes import sentence_hashes
-from transduce.evaluation.likelihood import encode_pairs
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.model_directory import Description, Languages, save_model
@@ -86,7 +85,7 @@ def make_model(folder: Path, *, seed: int, steps: int) -> Path:
 
 
 def learn_by_heart(model: Transformer, tokenizer: BpeTokenizer, *, steps: int) -> None:
-    pairs = encode_pairs(TokenizerPair.shared(tokenizer), list(zip(SOURCES, TARGETS, strict=True)))
+    pairs = TokenizerPair.shared(tokenizer).encode_pairs(list(zip(SOURCES, TARGETS, strict=True)))
     source_BS, target_BT = (pad_rows([pair[side] for pair in pairs]) for side in range(2))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(steps):

@@ -51,6 +51,21 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return [Path("runs/one"), Path("runs/two"), Path("runs/three")]
 
 
+def test_a_page_holds_the_same_numbers(transduce: Command, runs: list[Path]) -> None:
+    result = transduce("compare", *runs, "--json", "--html", "page.html")
+    assert result.exception is None, result.output
+    found = json.loads(result.stdout)
+    page = Path("page.html").read_text(encoding="utf-8")
+    content = json.loads(page.split('id="content">')[1].split("</script>")[0])
+    assert content["facts"] == [["A", "runs/one"], ["B", "runs/two"], ["C", "runs/three"]]
+    loss = content["curves"][0]["series"]
+    assert [own["name"] for own in loss] == ["A", "B"]
+    assert loss[0]["points"] == [[100, 5.0], [200, 3.0], [300, 2.5], [400, 2.75]]
+    tables = {table["title"]: table["rows"] for table in content["tables"]}
+    assert [row[2:] for row in tables["Scores"]] == [[f"{v:.2f}" for v in row["values"]] for row in found["scores"]]
+    assert len(tables["Differences, by paired bootstrap"]) == len(found["differences"])
+
+
 def test_everything_is_shown_in_80_columns(transduce: Command, runs: list[Path]) -> None:
     result = transduce("compare", *runs)
     assert result.exception is None, result.output

@@ -1,11 +1,11 @@
 """`transduce describe` tells what a model would be translated in on this machine."""
 
 import json
-import sys
 
 import pytest
 from typer.testing import CliRunner
 
+import transduce.core
 from transduce.cli.application import app
 from transduce.engine import choose_precision
 from transduce.experiment import resolve_experiment
@@ -23,6 +23,6 @@ def test_it_shows_the_precision_that_auto_takes() -> None:
     assert f"translates in {chosen}." in described("base")
 
 
-def test_without_numba_it_shows_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "numba", None)
+def test_without_the_core_it_shows_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transduce.core, "core", None)
     assert json.loads(described("base", "--json"))["automatic_precision"] != "int8"

@@ -139,18 +139,6 @@ def test_tokenised_output_is_warned_of(transduce: Command, tmp_path: Path, test_
     assert "full stop" not in result.stderr
 
 
-def test_a_record_that_cannot_be_written_costs_no_score(
-    transduce: Command, small_model: Path, test_files: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("transduce.evaluation.record.write_evaluation", refuse)  # root may write everywhere
-    result = transduce("evaluate", small_model, test_files, "--json", "--threads", "1")
-    assert as_json(result)["folder"] is None
-    assert "the scores could not be saved in" in result.stderr
-
-
 def test_what_is_missing_is_asked_for(transduce: Command, test_files: str, tmp_path: Path) -> None:
     alone = fault(transduce("evaluate", test_files))
     assert isinstance(alone, ConfigError)

@@ -17,6 +17,12 @@ from transduce.errors import ConfigError, TransduceError
         (["--train", "a.tsv", "--output", "run", "--preset", "huge"], "huge"),
         (["absent.toml", "--output", "run"], "absent.toml"),
         (["--output", "run"], "train"),
+        (["a.tsv", "--output", "run"], "not an experiment file (TOML). If it is training text, write --train a.tsv"),
+        (["--train", "a.en", "a.tsv", "--output", "run"], "one name with a comma, such as --train a.en,a.de"),
+        (
+            ["--train", "a.tsv", "--output", "run", "--set", "training.time=abc"],
+            "'abc': not a duration such as \"90s\"",
+        ),
     ],
 )
 def test_a_wrong_command_is_refused_in_one_sentence(

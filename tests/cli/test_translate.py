@@ -14,13 +14,13 @@ from transduce.errors import TransduceError
     [
         (["a.txt", "--text", "a dog"], "Give either --text or files, not both."),
         (["absent.txt"], "absent.txt does not exist."),
-        (["a.txt", "--overwrite"], "--overwrite, --resume, --from and --to are for documents."),
-        (["a.txt", "--from", "en"], "--overwrite, --resume, --from and --to are for documents."),
+        (["a.txt", "--overwrite"], "--overwrite, --resume, --leave-below, --from, --to,"),
+        (["a.txt", "--from", "en"], "--overwrite, --resume, --leave-below, --from, --to,"),
         (["a.txt", "--output", "a.txt"], "a.txt exists already. Add --force to overwrite it"),
         (["a.po", "--json"], "--json and --alternatives are for lines of text"),
         (["a.po", "a.txt"], "Lines of text and documents cannot be mixed in one command."),
         (["a.po", "--resume"], "Name it with --output."),
-        (["a.txt", "--format", "docx"], "--format docx is not known."),
+        (["a.txt", "--format", "odt"], "--format odt is not known."),
     ],
 )
 def test_a_wrong_combination_is_refused_before_a_model_is_loaded(

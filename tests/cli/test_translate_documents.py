@@ -115,8 +115,11 @@ def test_interrupted_work_is_taken_up_only_when_told(
         (["x.po", "--resume"], "Name it with --output"),
         (["x.po", "--output", "y.po"], r"y\.po exists already"),
         (["x.po", "--json"], "--json and --alternatives are for lines of text"),
-        (["x.po", "--format", "docx"], "--format docx is not known"),
-        (["y.txt", "--overwrite"], "--overwrite, --resume, --from and --to are for documents"),
+        (["x.po", "--format", "doc"], "--format doc is not known"),
+        (
+            ["y.txt", "--overwrite"],
+            "--overwrite, --resume, --leave-below, --from, --to, --source-column and --target-column are for",
+        ),
         (["-", "--format", "po"], "A document cannot come from stdin"),
     ],
 )
@@ -163,3 +166,16 @@ def test_terms_are_not_enforced_on_samples(transduce: Command, small_model: Path
     command = ["translate", small_model, "--text", "it rains", "--sample", "--glossary", tmp_path / "terms.tsv"]
     assert "Terms are enforced by beam search, not in samples" in str(transduce(*command).exception)
     assert transduce(*command, "--terms", "preferred").exception is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [("x.pdf", b"%PDF-1.7\n", "is a PDF"), ("x.txt", b"a\0b", "is a binary file"), ("x.yaml", b"a: b\n", "is YAML")],
+)
+def test_what_is_not_text_is_refused_before_anything_is_written(
+    transduce: Command, tmp_path: Path, name: str, content: bytes, what: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = transduce("translate", tmp_path / "no-model", tmp_path / name, "--output", tmp_path / "out")
+    assert f"{name} {what}; transduce reads plain text and .po" in str(result.exception)
+    assert not (tmp_path / "out").exists()

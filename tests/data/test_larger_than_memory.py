@@ -31,6 +31,7 @@ except MemoryError:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process' own memory without its mapped files")
 def test_a_corpus_larger_than_the_memory_allowed(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.tsv"

@@ -67,6 +67,7 @@ def test_killed_a_few_times(corpus: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_killed_at_every_operation(corpus: Path, tmp_path: Path) -> None:
     operations = int(run(tmp_path / "counted", corpus, last=-1).stdout)
     assert operations > 50

@@ -98,6 +98,7 @@ def test_company_changes_nothing_in_float64(way: dict[str, object]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 @pytest.mark.parametrize("beam", [1, 4])
 def test_500_sentences_in_float64_come_out_alike_alone_in_any_batch_and_in_any_order(
     trained: Transformer, beam: int
@@ -118,6 +119,7 @@ def in_five_batchings(model: Transformer, texts: list[Tensor]) -> list[list[Hypo
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_5000_sentences_in_float32_differ_by_ties_alone(trained: Transformer) -> None:
     found = in_five_batchings(deepcopy(trained).float(), sources(5000))
     # The last bits do depend on the batch: otherwise this test could show nothing.

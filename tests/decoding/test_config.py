@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from transduce.decoding.config import DecodingConfig, DecodingOptions
+from transduce.experiment import meanings_of
 
 
 def test_the_options_are_the_fields_with_their_types() -> None:
@@ -43,4 +44,4 @@ def test_any_number_of_samples_may_be_asked_for() -> None:
 
 
 def test_every_setting_says_what_it_means() -> None:
-    assert all(field.description for field in DecodingConfig.model_fields.values())
+    assert set(DecodingConfig.model_fields) == set(meanings_of(DecodingConfig))

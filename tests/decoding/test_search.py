@@ -138,6 +138,6 @@ def test_it_imports_neither_torch_nor_a_network() -> None:
         "import sys, transduce.decoding.search, transduce.decoding.constrained_search, transduce.decoding.ensemble\n"
         "assert 'torch' not in sys.modules\n"
         "assert {name for name in sys.modules if name.startswith('transduce.networks')} == "
-        "{'transduce.networks', 'transduce.networks.stepwise'}\n"
+        "{'transduce.networks', 'transduce.networks.stepwise', 'transduce.networks.beam_searching'}\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from transduce.data.formats import Selection
-from transduce.documents.filling import FillingReport, fill_document, format_of, journal_header, read_document
+from transduce.documents.filling import FillingReport, fill_document, journal_header, read_document
 from transduce.documents.journal import Journal
+from transduce.documents.kinds import format_of
 from transduce.text.placeholders import SYMBOL, missing, protect, restore, surplus
 from transduce.translator import Translation
 from transduce.translator.translation import Alternative

@@ -1,13 +1,21 @@
 """Journals: interrupted work goes on, and other work's journal is refused."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from transduce.data.formats import Selection
 from transduce.documents import filling
-from transduce.documents.filling import document_of, fill_at_once, fill_document, journal_header, read_document
+from transduce.documents.filling import (
+    FillingRules,
+    document_of,
+    fill_at_once,
+    fill_document,
+    journal_header,
+    read_document,
+)
 from transduce.documents.journal import Journal, JournalEntry
 from transduce.errors import DataError, RunError
 from transduce.translator import Translation
@@ -51,10 +59,10 @@ def test_a_document_needs_no_file() -> None:
     document = document_of(b"<p>a b</p>", "html", path=Path("upload.html"), selection=Selection())
     content, report = fill_at_once(document, "html", lambda texts, first: [translation(text) for text in texts])
     assert (content, report.filled) == (b"<p>A B</p>", 1)
-    with pytest.raises(DataError, match=r"upload\.po:1: the file is not a PO catalogue here"):
+    with pytest.raises(DataError, match=r"upload\.po:1:1: the file is not a PO catalogue here"):
         fill_at_once(document_of(b"x", "po", path=Path("upload.po"), selection=Selection()), "po", lambda t, n: [])
-    with pytest.raises(DataError, match="'docx' is not a format that can be filled in"):
-        document_of(b"", "docx", path=Path("x.docx"), selection=Selection())
+    with pytest.raises(DataError, match="'doc' is not a format that can be filled in"):
+        document_of(b"", "doc", path=Path("x.doc"), selection=Selection())
 
 
 def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -79,7 +87,7 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
     [
         ("x.tsv.gz", b"", r"x\.tsv\.gz is compressed\. Decompress it first"),
         ("missing.tsv", None, r"missing\.tsv cannot be read"),
-        ("x.tsv", b"a\xff\t\n", r"x\.tsv is not valid utf-8"),
+        ("x.tsv", b"a\xff\t\n", r"x\.tsv:1: byte 0xff is not utf-8"),
     ],
 )
 def test_documents_that_cannot_be_filled_in_are_refused(
@@ -107,3 +115,44 @@ def test_cut_off_and_empty_translations_are_not_put_in(tmp_path: Path) -> None:
         "too long",
         "the translation is empty",
     ]
+
+
+GOOD = Translation("a b", (Alternative("A B", 0.0, 0.0, (), is_finished=True),), confidence=0.6)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (replace(GOOD, missing=("%s", "{x}")), "%s, {x} got lost"),
+        (replace(GOOD, missing_numbers=("7:50",)), "the number 7:50 got lost"),
+        (replace(GOOD, surplus=("%s",)), "%s is repeated"),
+        (replace(GOOD, doubts=("stutter", "length")), "the translation stutters"),
+        (replace(GOOD, doubts=("length",)), "the translation is much longer or shorter"),
+        (replace(GOOD, confidence=0.49), "its confidence is below 0.5"),
+        (replace(GOOD, refusal="too long"), "too long"),
+        (GOOD, ""),
+        (replace(GOOD, confidence=None), ""),
+    ],
+)
+def test_what_is_not_filled_in_has_its_reason(given: Translation, reason: str) -> None:
+    entry = FillingRules(leave_below=0.5).entry(given)
+    assert entry == (JournalEntry("", reason) if reason else JournalEntry("A B"))
+
+
+def test_losses_may_be_filled_in_and_are_noted_and_reasons_are_counted_by_kind() -> None:
+    document = document_of(b"a\t\nb\t\nc\t\nd\t\n", "tsv", path=Path("x.tsv"), selection=Selection())
+    found = [
+        replace(GOOD, missing=("%s",)),
+        replace(GOOD, missing_numbers=("7",)),
+        replace(GOOD, missing=("%d",)),
+        GOOD,
+    ]
+
+    def translate(texts: Sequence[str], first: int) -> list[Translation]:
+        return found[first : first + len(texts)]
+
+    _, strict = fill_at_once(document, "tsv", translate)
+    assert (strict.filled, strict.reasons()) == (1, {"a placeholder or term got lost": 2, "a number got lost": 1})
+    content, lenient = fill_at_once(document, "tsv", translate, rules=FillingRules(fills_incomplete=True))
+    assert content == b"a\tA B\nb\tA B\nc\tA B\nd\tA B\n"
+    assert [note for _, note, _ in lenient.noted] == ["%s got lost", "the number 7 got lost", "%d got lost"]

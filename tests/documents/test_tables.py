@@ -1,4 +1,4 @@
-"""TSV and JSONL: the target filled in, every other byte as it was."""
+"""Tables and JSON Lines: the target filled in, every other byte as it was."""
 
 import json
 from collections.abc import Callable
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from transduce.data.formats import Selection
 from transduce.documents.filling import FillingReport
 from transduce.errors import DataError
 
@@ -42,6 +43,46 @@ class TestTsv:
         ]
 
 
+class TestCsv:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("en,de\r\na b,\r\nc,C c\r\n", "en,de\r\na b,A B\r\nc,C c\r\n"),
+            ('id;source;target\n1;"a; ""b""";\n2;c', 'id;source;target\n1;"a; ""b""";"A; ""B"""\n2;c;C'),
+            ('sep=;\na;""\n', 'sep=;\na;"A"\n'),
+            ('"two\nlines","",x\n', '"two\nlines","TWO\nLINES",x\n'),
+            ('en,de,x\n\na,"",1,5\n', 'en,de,x\n\na,"A",1,5\n'),
+            ("en,de\na,", "en,de\na,A"),
+        ],
+    )
+    def test_only_empty_targets_change(self, fill: Fill, before: str, after: str) -> None:
+        assert fill("x.csv", before)[0].decode() == after
+
+    def test_a_translation_that_needs_quotes_gets_them(self, fill: Fill) -> None:
+        content, _ = fill("x.csv", "en,de\na,\n", answer=lambda text: 'x, "y"')
+        assert content == b'en,de\na,"x, ""y"""\n'
+
+    def test_columns_are_chosen_by_name_or_number(self, fill: Fill) -> None:
+        for source, target in (("text", "german"), (2, 3), ("text", 3)):
+            selection = Selection("en", "de", source, target)
+            content, _ = fill("x.csv", "key,text,german\nk,a,\n", selection=selection)
+            assert content == b"key,text,german\nk,a,A\n"
+
+    @pytest.mark.parametrize(
+        ("content", "place", "what"),
+        [
+            ('en,de\na,"b\nc,d\n', "2:3", "the quote is not closed"),
+            ('en,de\n"a"b,\n', "2:4", "there is text after the closing quote"),
+            ("a,b" + "," * 1000, "1:1", "more than 1,000 columns"),
+        ],
+    )
+    def test_malformed_tables_are_refused_with_line_and_column(
+        self, fill: Fill, content: str, place: str, what: str
+    ) -> None:
+        with pytest.raises(DataError, match=rf"x\.csv:{place}: .*{what}"):
+            fill("x.csv", content)
+
+
 class TestJsonLines:
     @pytest.mark.parametrize(
         ("before", "after"),
@@ -62,7 +103,7 @@ class TestJsonLines:
 
     @pytest.mark.parametrize("line", ['{"source": "a"', "[1]", '"{"', "[{}]"])
     def test_what_is_no_object_is_refused_with_its_line(self, fill: Fill, line: str) -> None:
-        with pytest.raises(DataError, match=r"x\.jsonl:2: this line is not a JSON object"):
+        with pytest.raises(DataError, match=r"x\.jsonl:2:(\d+:)? this line is not a JSON object"):
             fill("x.jsonl", '{"source": "a"}\n' + line)
 
 

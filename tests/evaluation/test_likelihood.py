@@ -10,7 +10,7 @@ from transduce.data.padding import pad_ids
 from transduce.decoding.config import DecodingConfig
 from transduce.decoding.search import search
 from transduce.errors import DataError
-from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
+from transduce.evaluation.likelihood import log_probabilities_of_pairs
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.networks.torch_stepper import TorchStepper
@@ -81,8 +81,8 @@ def test_a_pair_longer_than_the_learned_positions_is_refused() -> None:
 
 def test_text_is_encoded_as_training_encodes_it() -> None:
     tokenizer = BpeTokenizer.learn(["open {file} now", "öffne {file} jetzt"] * 3, vocabulary_size=320)
-    (source, target), (_, empty) = encode_pairs(
-        TokenizerPair.shared(tokenizer), [("open {file} now", "öffne jetzt {file}"), ("now", "")]
+    (source, target), (_, empty) = TokenizerPair.shared(tokenizer).encode_pairs(
+        [("open {file} now", "öffne jetzt {file}"), ("now", "")]
     )
     shared = protect_pair("open {file} now", "öffne jetzt {file}")
     assert source == [*tokenizer.encode(shared.source), EOS]

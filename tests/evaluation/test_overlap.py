@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transduce.data.sentence_hashes import sentence_hashes
+from transduce.data.sentence_hashes import hashes_after_folding, sentence_hashes
 from transduce.evaluation.overlap import overlap_with_training, trained_on
 from transduce.evaluation.protocols import detokenised, paper
 from transduce.evaluation.scores import score
@@ -13,6 +13,12 @@ TRAINING = np.unique(sentence_hashes(["A dog runs.", "Two cats sleep.", "It rain
 def test_a_source_is_found_in_any_spelling_that_means_the_same_to_the_model() -> None:
     sources = ["A dog runs.", "A dog walks.", "  Two  cats\u00a0sleep. ", "it rains.", ""]
     assert trained_on(sources, TRAINING) == [True, False, True, False, False]
+
+
+def test_case_spaces_and_punctuation_do_not_hide_a_source_from_a_model_that_keeps_folded_hashes() -> None:
+    training = ["A dog runs.", "Two cats sleep.", "It rains."]
+    known = np.unique(np.concatenate([sentence_hashes(training), hashes_after_folding(training)]))
+    assert trained_on(["a dog runs .", "TWO CATS SLEEP", "it rained", "It rains!"], known) == [True, True, False, True]
 
 
 def test_the_score_without_them_is_that_of_the_others_alone() -> None:

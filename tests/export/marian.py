@@ -1,7 +1,8 @@
-"""Marian's network, written out from its documentation: the oracle for the Hugging Face directory."""
+"""Marian's and Pegasus's network, written out from their documentation: the oracle for the Hugging Face directory."""
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -22,18 +23,29 @@ class Marian:
         start = torch.tensor([self.config["decoder_start_token_id"]])
         x, memory = self.embed(torch.cat([start, target_T[:-1]])), self.embed(source_S)
         for number in range(self.config["encoder_layers"]):
-            name = f"model.encoder.layers.{number}"
-            memory = self.norm(
-                memory + self.attend(f"{name}.self_attn", memory, memory), f"{name}.self_attn_layer_norm"
-            )
-            memory = self.norm(memory + self.feed(name, memory), f"{name}.final_layer_norm")
+            memory = self.encode(f"model.encoder.layers.{number}", memory)
+        memory = self.finish(memory, "model.encoder")
         for number in range(self.config["decoder_layers"]):
-            name = f"model.decoder.layers.{number}"
-            own = self.attend(f"{name}.self_attn", x, x, is_causal=True)
-            x = self.norm(x + own, f"{name}.self_attn_layer_norm")
-            x = self.norm(x + self.attend(f"{name}.encoder_attn", x, memory), f"{name}.encoder_attn_layer_norm")
-            x = self.norm(x + self.feed(name, x), f"{name}.final_layer_norm")
+            x = self.decode(f"model.decoder.layers.{number}", x, memory)
+        x = self.finish(x, "model.decoder")
         return x @ self.weights["model.shared.weight"].T + self.weights["final_logits_bias"][0]
+
+    def encode(self, name: str, x: Tensor) -> Tensor:
+        x = self.residual(x, f"{name}.self_attn", lambda x: self.attend(f"{name}.self_attn", x, x))
+        return self.residual(x, f"{name}.final", lambda x: self.feed(name, x))
+
+    def decode(self, name: str, x: Tensor, memory: Tensor) -> Tensor:
+        x = self.residual(x, f"{name}.self_attn", lambda x: self.attend(f"{name}.self_attn", x, x, is_causal=True))
+        x = self.residual(x, f"{name}.encoder_attn", lambda x: self.attend(f"{name}.encoder_attn", x, memory))
+        return self.residual(x, f"{name}.final", lambda x: self.feed(name, x))
+
+    def residual(self, x: Tensor, name: str, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.config["model_type"] == "pegasus":
+            return x + sublayer(self.norm(x, f"{name}_layer_norm"))
+        return self.norm(x + sublayer(x), f"{name}_layer_norm")
+
+    def finish(self, x: Tensor, stack: str) -> Tensor:
+        return self.norm(x, f"{stack}.layer_norm") if self.config["model_type"] == "pegasus" else x
 
     def embed(self, tokens: Tensor) -> Tensor:
         width = self.config["d_model"]

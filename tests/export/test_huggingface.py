@@ -45,7 +45,7 @@ def our_logits(model: ModelDirectory, source_BS: Tensor, target_BT: Tensor) -> T
         return network.output.logits(network(source_BS, target_BT))
 
 
-@pytest.mark.parametrize("options", [{}, {"attention_bias": True}])
+@pytest.mark.parametrize("options", [{}, {"attention_bias": True}, {"norm": "pre"}])
 def test_the_exported_network_gives_our_logits(tmp_path: Path, options: dict[str, object]) -> None:
     model = make(tmp_path / "model", **options)
     export_huggingface(model, tmp_path / "marian")
@@ -72,11 +72,12 @@ def test_with_marians_own_options_nothing_differs(tmp_path: Path) -> None:
     torch.testing.assert_close(theirs, our_logits(model, source_S[None], target_T[None])[0], atol=2e-5, rtol=1e-4)
 
 
-def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: Path) -> None:
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: Path, norm: str) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed; it is no dependency")
-    model = make(tmp_path / "model")
+    model = make(tmp_path / "model", norm=norm)
     export_huggingface(model, tmp_path / "marian")
-    network, report = transformers.MarianMTModel.from_pretrained(tmp_path / "marian", output_loading_info=True)
+    network, report = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "marian", output_loading_info=True)
     assert not report["unexpected_keys"]
     assert all("embed_positions" in name for name in report["missing_keys"])
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "marian")
@@ -111,7 +112,7 @@ def test_transformers_loads_it_and_gives_our_logits_on_100_sentences(tmp_path: P
     [
         ({"positions": "learned"}, r'positions = "learned" \(only "sinusoidal" or "sinusoidal_halves"\)'),
         ({"positions": "concatenated"}, 'positions = "concatenated"'),
-        ({"norm": "pre"}, r'norm = "pre" \(only "post"\)'),
+        ({"norm": "pre", "final_norm": False}, "final_norm = false"),
         ({"tied": "none"}, 'tied = "none"'),
         ({"d_k": 3}, r"d_k = 3 and d_v = 2 \(only 2\)"),
     ],

@@ -26,7 +26,7 @@ from tests.faults.kills import Campaign
 from tests.faults.power_loss import Blackouts
 from tests.faults.watched_reading import watched
 
-from transduce.compute import processor_name
+from transduce.machine import processor_name
 from transduce.version import __version__
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "faults.json"

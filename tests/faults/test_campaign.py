@@ -1,6 +1,6 @@
-"""The part of the campaign of faults that every change must pass; `make faults` is the whole.
+"""A small part of the campaign of faults, in `make extended`; `make faults` is the whole.
 
-Each part runs in a process of its own, which forks, and with a seed of its own, so that in time every moment is struck.
+Each part runs in a process of its own, which forks. Its seed is always the same; `make explore` takes new ones.
 """
 
 import os
@@ -12,7 +12,11 @@ from pathlib import Path
 import pytest
 from tests.faults.small_run import environment
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the processes that it kills")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.extended,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the processes that it kills"),
+]
 
 COUNTS = {
     "forked": 20,
@@ -26,7 +30,7 @@ COUNTS = {
 
 
 def campaign(part: str, *, count: int, folder: Path) -> None:
-    seed = random.randrange(10**6)
+    seed = random.SystemRandom().randrange(10**6) if os.environ.get("TRANSDUCE_EXAMPLES") == "explore" else 1
     result = subprocess.run(
         [
             *(sys.executable, "-m", "tests.faults.campaign", part, "--count", str(count), "--seed", str(seed)),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.faults.small_run import environment
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="forks ranks")]
+pytestmark = [pytest.mark.slow, pytest.mark.extended, pytest.mark.skipif(not hasattr(os, "fork"), reason="forks ranks")]
 
 
 def scene(name: str, folder: Path) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from transduce.decoding.forced import forced_log_probabilities
 from transduce.inspection.pair import forced_pair
-from transduce.inspection.precision import TranslationSource, stepped_log_probabilities
+from transduce.inspection.precision import TranslationSource
 from transduce.inspection.report import AttentionReport, inspect
 from transduce.model import ModelConfig, Transformer
 from transduce.networks.torch_stepper import TorchStepper
@@ -39,7 +40,7 @@ def network(request: pytest.FixtureRequest, tokenizer: BpeTokenizer) -> Transfor
 @pytest.fixture(scope="session")
 def report(network: Transformer, tokenizer: BpeTokenizer) -> AttentionReport:
     source, target = forced_pair(TokenizerPair.shared(tokenizer), HOSTILE, "der Hund läuft")
-    asked = stepped_log_probabilities(TorchStepper(network), source.ids, target.ids)
+    asked = tuple(forced_log_probabilities(TorchStepper(network), [(source.ids, target.ids)])[0])
     return inspect(
         network,
         tokenizer,

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from transduce.networks.attention_block import AttentionBlock, Axis
+from transduce.networks.config import NetworkConfig, Shapes
 from transduce.networks.cost import Cost
-from transduce.networks.network import Network, NetworkConfig, offset_by_one
+from transduce.networks.network import Network, offset_by_one
 from transduce.networks.output import Output
 
 
@@ -31,6 +32,18 @@ class MeanConfig(NetworkConfig, frozen=True):
     def in_words(self) -> str:
         """The width."""
         return f"width {self.d_model}"
+
+    def parameter_shapes(self) -> Shapes:
+        """Return the shape of the table."""
+        return {"table_VD": (self.vocabulary_size, self.d_model)}
+
+    def cost(self, source_length: int, target_length: int) -> Cost:
+        """Refuse to be measured."""
+        raise NotImplementedError
+
+    def part_of(self, parameter: str) -> str:
+        """Return the only part."""
+        return "embeddings"
 
 
 class MeanNetwork(Network):
@@ -62,14 +75,6 @@ class MeanNetwork(Network):
     def select(self, state: Any, sentences_B: Tensor, beams_BW: Tensor) -> Any:  # noqa: ANN401
         """Refuse to be searched."""
         raise NotImplementedError
-
-    def cost(self, source_length: int, target_length: int) -> Cost:
-        """Refuse to be measured."""
-        raise NotImplementedError
-
-    def part_of(self, parameter: str) -> str:
-        """Return the only part."""
-        return "embeddings"
 
 
 class OneBlockNetwork(MeanNetwork):

@@ -37,10 +37,13 @@ def test_nothing_is_loaded_and_only_this_code_may_run(page: str) -> None:
 
 
 def test_a_notebook_shows_the_page_in_a_closed_frame(report: AttentionReport) -> None:
-    frame = report._repr_html_()
-    assert frame.startswith("<iframe ")
+    note, frame, script = re.split(r"(?=<iframe)|(?=<script>)", report._repr_html_())
+    assert note.startswith("<p>")
+    assert "trust this notebook" in note
     assert "allow-same-origin" not in frame
     assert frame.count("<") == 2
+    assert re.findall(r"<(\w+)", note) == ["p", "code"], "the user's sentence adds no element"
+    assert report.source.text not in script
 
 
 def test_modules_come_after_what_they_import_and_once(tmp_path: Path) -> None:

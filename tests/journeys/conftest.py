@@ -37,6 +37,18 @@ def installed(wheel: Path) -> Path:
     return folder
 
 
+def environment_of(installed: Path) -> dict[str, str]:
+    """Return variables with which Python imports the installed wheel and not the checkout's editable installation."""
+    start = installed.parent / "start"
+    start.mkdir(exist_ok=True)
+    # scikit-build-core's finder of editable packages precedes PYTHONPATH.
+    program = (
+        "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if not type(f).__name__.startswith('ScikitBuild')]\n"
+    )
+    (start / "sitecustomize.py").write_text(program, encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": f"{installed}{os.pathsep}{start}"}
+
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -50,7 +62,7 @@ def run(installed: Path, tmp_path: Path) -> Run:
         result = subprocess.run(
             [sys.executable, "-m", "transduce", *map(str, arguments)],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(installed), **(environment or {})},
+            env={**environment_of(installed), **(environment or {})},
             input=stdin,
             capture_output=True,
             encoding="utf-8",

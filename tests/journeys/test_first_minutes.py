@@ -1,7 +1,6 @@
 """The first minutes with the installed package: is it there, what can it do, what does it run on."""
 
 import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.journeys.conftest import environment_of
 
 from transduce.version import __version__
 
@@ -39,7 +39,7 @@ def test_the_journey_starts_from_the_wheel_and_not_from_the_checkout(installed: 
     result = subprocess.run(
         command,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(installed)},
+        env=environment_of(installed),
         capture_output=True,
         text=True,
         check=True,
@@ -65,7 +65,7 @@ def test_the_script_is_installed(installed: Path, tmp_path: Path) -> None:
     result = subprocess.run(
         command,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(installed)},
+        env=environment_of(installed),
         capture_output=True,
         text=True,
         check=True,

@@ -5,9 +5,9 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from transduce.architectures import authors_parameter_count, empty_network, parameter_count, parameters_by_part
+from transduce.architectures import authors_parameter_count
 from transduce.model import ModelConfig, Transformer
-from transduce.networks.cost import training_memory, translation_memory
+from transduce.networks.cost import parameter_count, parameters_by_part, training_memory, translation_memory
 
 PRIMES = ModelConfig(
     vocabulary_size=101, encoder_layers=3, decoder_layers=2, d_model=14, d_ff=23, heads=3, d_k=5, d_v=7
@@ -60,9 +60,9 @@ def test_an_ssrus_parts_by_hand() -> None:
 
 
 def test_an_ssru_waits_for_every_position_before_it() -> None:
-    model = Transformer(PRIMES.model_copy(update={"decoder_mixer": "ssru"}))
-    assert (model.cost(7, 13).sequential_steps, model.cost(7, 13).path_length) == (3 + 2 * 13, 13)
-    assert (Transformer(PRIMES).cost(7, 13).sequential_steps, Transformer(PRIMES).cost(7, 13).path_length) == (5, 1)
+    recurrent = PRIMES.model_copy(update={"decoder_mixer": "ssru"})
+    assert (recurrent.cost(7, 13).sequential_steps, recurrent.cost(7, 13).path_length) == (3 + 2 * 13, 13)
+    assert (PRIMES.cost(7, 13).sequential_steps, PRIMES.cost(7, 13).path_length) == (5, 1)
 
 
 @pytest.mark.parametrize("decoder_mixer", ["attention", "ssru"])
@@ -72,7 +72,7 @@ def test_arithmetic_is_what_torch_counts(source: int, target: int, decoder_mixer
     source_BS, target_BT = torch.randint(4, 101, (5, source)), torch.randint(4, 101, (5, target))
     with FlopCounterMode(display=False) as counter:
         model.output.logits(model(source_BS, target_BT)).sum()
-    cost = model.cost(source, target)
+    cost = model.config.cost(source, target)
     assert counter.get_total_flops() == 5 * cost.forward
     assert cost.training == 3 * cost.forward
 
@@ -95,10 +95,9 @@ def test_training_memory_is_near_what_autograd_holds(decoder_mixer: str) -> None
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in held}
     activations = sum(size for address, size in storages.items() if address not in of_the_weights)
     state = 4 * 4 * parameter_count(config)  # weights, gradients and Adam's two means, in float32
-    assert training_memory(model, tokens=100) - state == pytest.approx(activations, rel=0.25)
+    assert training_memory(config, tokens=100) - state == pytest.approx(activations, rel=0.25)
 
 
 def test_translation_holds_the_weights_once() -> None:
-    network = empty_network(ModelConfig())
-    assert translation_memory(network) == 4 * 63_045_632
-    assert translation_memory(network, bytes_per_weight=1.0) == 63_045_632
+    assert translation_memory(ModelConfig()) == 4 * 63_045_632
+    assert translation_memory(ModelConfig(), bytes_per_weight=1.0) == 63_045_632

@@ -10,8 +10,9 @@ from torch.testing import assert_close
 from transduce.model import ModelConfig, Transformer
 from transduce.model.attention import MultiHeadAttention
 from transduce.model.feed_forward import FeedForward
-from transduce.model.layers import DecoderLayer, EncoderLayer, Residual, layer_norm
+from transduce.model.layers import DecoderLayer, EncoderLayer, Residual
 from transduce.model.masks import as_keys, visible_to_the_left
+from transduce.model.normalization import layer_norm
 
 WIDE = ModelConfig(d_model=4, heads=2, dropout=0.0)
 ORACLE = {"d_model": 6, "heads": 3, "d_ff": 11, "dropout": 0.0, "attention_bias": True}
@@ -24,6 +25,8 @@ def test_an_encoder_layer_works_on_bare_vectors_in_three_lines() -> None:
 
     assert outputs_BSD.shape == vectors_BSD.shape
     assert bool(outputs_BSD.isfinite().all())
+    with pytest.raises(ValueError, match="give a sentence of its own as x\\[None\\]"):
+        layer(vectors_BSD[0])
 
 
 def test_layer_norm_by_hand() -> None:

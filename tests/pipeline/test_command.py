@@ -10,6 +10,7 @@ from tests.faults import small_run
 import transduce
 from transduce.errors import ConfigError
 from transduce.pipeline.command import announce, request_of
+from transduce.pipeline.command import train as train_run
 from transduce.pipeline.run import TrainingResult
 from transduce.progress import Silent
 from transduce.training.trainer import Ending
@@ -56,7 +57,7 @@ def test_it_goes_on_where_it_was_stopped(corpus: Path, tmp_path: Path) -> None:
     result = train(corpus, stopped, stop_requested=small_run.stop_after(4), progress=notes)
     assert result.ending is Ending.STOPPED
     assert 0 < result.step < 12
-    assert "preset tiny" in notes.lines
+    assert "preset tiny, because you named it" in notes.lines
     assert (
         notes.lines[-1] == f"stopped at step {result.step} and saved. Resume with: transduce train --output {stopped}"
     )
@@ -105,5 +106,10 @@ def test_a_run_can_be_announced_without_training(corpus: Path, tmp_path: Path) -
     settings = {**small_run.SETTINGS, "training.threads": 1}
     request = request_of(preset="tiny", settings=settings, corpora={"train": corpus})
     announce(request, tmp_path / "run", progress=notes)
+    assert notes.lines.count("preset tiny, because you named it") == 1
     assert any(line.startswith("Ctrl-C finishes the step and saves") for line in notes.lines)
     assert not (tmp_path / "run/checkpoints").exists()
+    # The run has its experiment by now, but nobody has seen the plan at its real start.
+    train_run(request, tmp_path / "run", progress=notes, stop_requested=lambda: True)
+    assert sum(line.startswith("Ctrl-C finishes the step and saves") for line in notes.lines) == 2
+    assert any(line.startswith("settings as in") for line in notes.lines)

@@ -1,6 +1,7 @@
 """A run as a whole: which stages it has, which of them a start runs, and what they leave behind."""
 
 import gc
+import json
 import shutil
 import weakref
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.faults import small_run
 
+from transduce.evaluation.comparison import ComparedRun, curves
 from transduce.pipeline.averaging import AveragingStage, average_run
 from transduce.pipeline.preparing import Preparation
 from transduce.pipeline.run import TrainingResult, opened_run
@@ -81,9 +83,9 @@ def test_a_run_is_a_list_of_stages(corpus: Path, tmp_path: Path) -> None:
     with opened_run(small_run.chosen(corpus, output, settings=SETTINGS), output, progress=Silent()) as run:
         assert [stage.name for stage in run.stages] == NAMES
         for place, stage in enumerate(run.stages):
-            assert stage.leaves.parent == stage.folder
+            assert stage.result.parent == stage.folder
             assert set(stage.needs) <= set(run.stages[:place])
-        assert len({stage.leaves for stage in run.stages}) == len(run.stages)
+        assert len({stage.result for stage in run.stages}) == len(run.stages)
         assert [stage.is_done() for stage in run.stages] == [True] + [False] * (len(NAMES) - 1)
 
 
@@ -135,6 +137,28 @@ class TestFinished:
     def test_more_steps_are_taken_by_the_last_training_alone(self, run: Path, corpus: Path, ran: list[str]) -> None:
         assert train(corpus, run, steps=14).step == 14
         assert ran == ["training", f"training{AVERAGED}"]
+
+    def test_the_closing_validation_is_in_metrics_report_and_comparison(self, run: Path, corpus: Path) -> None:
+        """One line of metrics, also after the model was made again and after more steps."""
+        (run / "finished.json").unlink()
+        first = int(small_run.SETTINGS["training.steps"])
+        for steps in (first, first + 1):
+            result = train(corpus, run, steps=steps)
+            assert result.validation is not None
+            lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+            (final,) = [line for line in lines if line["kind"] == "final"]
+            assert (final["step"], final["loss"], final["bleu"]) == (
+                steps,
+                result.validation.loss,
+                result.validation.bleu,
+            )
+            assert "finished model" in (run / "report.html").read_text(encoding="utf-8")
+            compared = ComparedRun("run", settings={}, metrics=lines)
+            (curve,) = curves([compared], ["valid/loss"])
+            assert (curve.steps[-1], curve.values[-1]) == (steps, result.validation.loss)
+            trained = [line["step"] for line in lines if line["kind"] == "train"]
+            assert trained[:2] == [1, 2], "a short run has a curve"
+            assert trained[-1] == steps
 
     def test_another_average_needs_no_training(self, run: Path, corpus: Path, ran: list[str]) -> None:
         train(corpus, run, average_last=2)
@@ -207,3 +231,18 @@ def test_a_training_stage_leaves_no_network_in_memory(
             assert [network() for network in networks] == [None]
         finally:
             gc.enable()
+
+
+def test_a_run_with_mixed_corpora_that_was_stopped_ends_as_an_undisturbed_one(corpus: Path, tmp_path: Path) -> None:
+    small_run.write_text(tmp_path / "old")
+    old = tmp_path / "old" / "valid.tsv"
+    settings = {"data.corpora": f"[{{files = ['{old}'], weight = 0.4, tag = '>>old<<'}}]"}
+    for name, calls in (("whole", None), ("stopped", 5)):
+        output = tmp_path / name
+        if calls is not None:
+            with opened_run(small_run.chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
+                stopped = run.train(stop_requested=small_run.stop_after(calls))
+            assert stopped.ending is Ending.STOPPED
+        small_run.train(corpus, output, settings=settings)
+    weights = [(tmp_path / name / "model" / "weights.safetensors").read_bytes() for name in ("whole", "stopped")]
+    assert weights[0] == weights[1]

@@ -23,21 +23,21 @@ class Joined:
     ran: list[str]
 
     @property
-    def leaves(self) -> Path:
+    def result(self) -> Path:
         return self.folder / self.name
 
     def text(self) -> str:
-        return "".join(need.leaves.read_text(encoding="utf-8") for need in self.needs) + self.name
+        return "".join(need.result.read_text(encoding="utf-8") for need in self.needs) + self.name
 
     def is_done(self) -> bool:
-        needs_are_there = all(need.leaves.exists() for need in self.needs)
-        return needs_are_there and self.leaves.exists() and self.leaves.read_text(encoding="utf-8") == self.text()
+        needs_are_there = all(need.result.exists() for need in self.needs)
+        return needs_are_there and self.result.exists() and self.result.read_text(encoding="utf-8") == self.text()
 
     def run(self, *, stop_requested: StopRequested) -> bool:
         if stop_requested():
             return False
         self.ran.append(self.name)
-        self.leaves.write_text(self.text(), encoding="utf-8")
+        self.result.write_text(self.text(), encoding="utf-8")
         return True
 
 
@@ -64,7 +64,7 @@ def diamond(tmp_path: Path) -> Diamond:
 def test_every_stage_is_run_once_in_order(diamond: Diamond) -> None:
     assert diamond.run() is None
     assert diamond.ran == ["a", "b", "c", "d"]
-    assert diamond.d.leaves.read_text(encoding="utf-8") == "abacd"
+    assert diamond.d.result.read_text(encoding="utf-8") == "abacd"
 
 
 def test_done_stages_are_skipped(diamond: Diamond) -> None:
@@ -76,30 +76,30 @@ def test_done_stages_are_skipped(diamond: Diamond) -> None:
 def test_a_stage_that_stops_leaves_the_next_ones_untouched(diamond: Diamond) -> None:
     assert diamond.run(stop_at=2) is diamond.c
     assert diamond.ran == ["a", "b"]
-    assert not diamond.c.leaves.exists()
-    assert not diamond.d.leaves.exists()
+    assert not diamond.c.result.exists()
+    assert not diamond.d.result.exists()
     assert diamond.run() is None
     assert diamond.ran == ["c", "d"]
 
 
 def test_what_a_missing_result_is_made_of_is_kept(diamond: Diamond) -> None:
     diamond.run()
-    diamond.d.leaves.unlink()
+    diamond.d.result.unlink()
     diamond.run()
     assert diamond.ran == ["d"]
 
 
 def test_a_missing_result_that_turns_out_as_before_is_made_alone(diamond: Diamond) -> None:
     diamond.run()
-    diamond.b.leaves.unlink()
+    diamond.b.result.unlink()
     diamond.run()
     assert diamond.ran == ["b"]
 
 
 def test_a_result_that_turns_out_otherwise_is_followed_by_what_needs_it(diamond: Diamond) -> None:
     diamond.run()
-    diamond.c.leaves.write_text("damaged", encoding="utf-8")
-    diamond.d.leaves.write_text("made of the damaged one", encoding="utf-8")
+    diamond.c.result.write_text("damaged", encoding="utf-8")
+    diamond.d.result.write_text("made of the damaged one", encoding="utf-8")
     diamond.run()
     assert diamond.ran == ["c", "d"]
 
@@ -109,7 +109,7 @@ def test_a_result_that_no_unfinished_stage_needs_may_be_deleted(diamond: Diamond
     end = Joined("e", diamond.a.folder, (), diamond.ran)  # done or not without looking at the others
     run_stages((diamond.a, end), context=CONTEXT, stop_requested=lambda: False)
     diamond.ran.clear()
-    diamond.a.leaves.unlink()
+    diamond.a.result.unlink()
     run_stages((diamond.a, end), context=CONTEXT, stop_requested=lambda: False)
     assert diamond.ran == []
 

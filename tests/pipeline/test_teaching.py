@@ -297,7 +297,8 @@ def test_what_teachers_cost_is_announced(corpus: Path, tmp_path: Path, monkeypat
     choices: tuple[small_run.Settings, ...] = ({}, SETTINGS)
     for settings in choices:
         output = tmp_path / str(len(settings))
-        with opened_run(small_run.chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
+        rarely = {**settings, "training.validate_every": 100}
+        with opened_run(small_run.chosen(corpus, output, settings=rarely), output, progress=Silent()) as run:
             monkeypatch.setattr(estimate, "seconds_per_step", lambda trainer: 600.0)
             lines = list(announcement(run))
             disk.append(disk_bytes(run))

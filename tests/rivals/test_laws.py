@@ -6,20 +6,66 @@ from torch import Tensor
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
-from transduce.architectures import NETWORKS, new_network
-from transduce.networks.network import Network, NetworkConfig
+from transduce.networks.config import NetworkConfig
+from transduce.networks.network import Network
 from transduce.networks.torch_stepper import TorchStepper
-from transduce.rivals.rnnsearch import RnnSearchConfig
+from transduce.rivals.bytenet_config import ByteNetConfig
+from transduce.rivals.convs2s_config import ConvS2SConfig
+from transduce.rivals.gnmt_config import GnmtConfig
+from transduce.rivals.lstm_config import LstmConfig
+from transduce.rivals.luong_config import LuongConfig
+from transduce.rivals.memory_network_config import MemoryNetworkConfig
+from transduce.rivals.neural_gpu_config import NeuralGpuConfig
+from transduce.rivals.rnnsearch_config import RnnSearchConfig
 from transduce.special_tokens import SpecialTokens
+from transduce.torch_networks import NETWORKS, new_network
 
 SIZES: dict[str, NetworkConfig] = {
+    "lstm": LstmConfig(vocabulary_size=37, d_model=11, layers=2, dropout=0.3),
+    "lstm, forward": LstmConfig(vocabulary_size=37, d_model=11, layers=1, reversed_source=False, tied="all"),
     "rnnsearch": RnnSearchConfig(
         vocabulary_size=37, d_model=11, embedding_width=7, alignment_width=13, output_width=5, dropout=0.3
     ),
     "rnnsearch, tied": RnnSearchConfig(
         vocabulary_size=37, d_model=11, embedding_width=8, alignment_width=13, output_width=8, tied="all"
     ),
+    "luong": LuongConfig(vocabulary_size=37, d_model=11, layers=2, dropout=0.3),
+    "luong, dot": LuongConfig(vocabulary_size=37, d_model=13, layers=2, scores="dot", input_feeding=False),
+    "luong, concat": LuongConfig(vocabulary_size=37, d_model=13, layers=1, scores="concat", reversed_source=False),
+    "gnmt": GnmtConfig(vocabulary_size=37, d_model=11, layers=4, alignment_width=13),
+    "convs2s": ConvS2SConfig(
+        vocabulary_size=37,
+        d_model=10,
+        output_width=6,
+        encoder=((8, 3), (12, 5)),
+        decoder=((8, 3), (14, 2)),
+        positions=23,
+    ),
+    "convs2s, tied": ConvS2SConfig(
+        vocabulary_size=37, d_model=8, output_width=8, encoder=((8, 3),), decoder=((8, 3),), positions=23, tied="all"
+    ),
+    "bytenet": ByteNetConfig(vocabulary_size=37, d_model=14, sets=2, dilations=(1, 2), dropout=0.1),
+    "bytenet, wide": ByteNetConfig(
+        vocabulary_size=37, d_model=6, sets=1, kernel=5, dilations=(1, 4), length_factor=1.0
+    ),
+    "neural-gpu": NeuralGpuConfig(vocabulary_size=37, d_model=11, height=2, layers=2, length_extra=2),
+    "neural-gpu, flat": NeuralGpuConfig(
+        vocabulary_size=37, d_model=7, height=1, kernel_height=1, layers=1, length_extra=3
+    ),
+    "memory-network": MemoryNetworkConfig(vocabulary_size=37, d_model=11, hops=3, positions=19),
+    "memory-network, tied": MemoryNetworkConfig(vocabulary_size=37, d_model=12, hops=2, positions=19, tied="all"),
 }
+ATTENTION = {
+    "lstm": {},
+    "rnnsearch": {"cross": ("target", "source", (1, 4, 5))},
+    "luong": {"cross": ("target", "source", (1, 4, 5))},
+    "gnmt": {"cross": ("target", "source", (1, 4, 5))},
+    "convs2s": {"cross": ("target", "source", (1, 4, 5))},
+    "bytenet": {},
+    "neural-gpu": {},
+    "memory-network": {"memory": ("target", "source+read", (1, 4, 9))},
+}
+"""The attention of each kind for the first pair: queries, keys, and the shape of a layer's weights."""
 SOURCE_BS = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
 TARGET_BT = torch.tensor([[11, 12, 13, 3], [14, 3, 0, 0]])
 
@@ -78,15 +124,21 @@ def test_one_position_at_a_time_equals_the_whole_pass_also_after_selecting(netwo
 
 def test_the_weights_of_a_pair_are_those_that_it_computes_with(network: Network) -> None:
     blocks = network.attention(SOURCE_BS[0].tolist(), TARGET_BT[0].tolist())
-    assert blocks, "every network here attends"
+    layers = {"convs2s": network.config.depth // 2, "memory-network": getattr(network.config, "hops", 0)}
+    depth = layers.get(network.config.kind, 1)
+    found = {name: (block.queries, block.keys, tuple(block.weights_LHQK.shape)) for name, block in blocks.items()}
+    assert found == {name: (*axes, (depth, *shape)) for name, (*axes, shape) in ATTENTION[network.config.kind].items()}
     for block in blocks.values():
         assert_close(block.weights_LHQK.sum(dim=-1), torch.ones(block.weights_LHQK.shape[:-1]).double())
-        assert (block.queries, block.keys, block.weights_LHQK.shape) == ("target", "source", (1, 1, 4, 5))
         seen = block.projections
-        assert seen is not None
-        assert seen.additive_LHE is not None
-        hidden = (seen.query_LHQE[..., :, None, :] + seen.key_LHKE[..., None, :, :]).tanh()
-        scores_LHQK = (hidden * seen.additive_LHE[:, :, None, None]).sum(dim=-1)
+        if seen is None:
+            assert network.config.kind == "memory-network", "its keys depend on the query's position"
+            continue
+        if seen.additive_LHE is None:
+            scores_LHQK = seen.scale * seen.query_LHQE @ seen.key_LHKE.mT
+        else:
+            hidden = (seen.query_LHQE[..., :, None, :] + seen.key_LHKE[..., None, :, :]).tanh()
+            scores_LHQK = (hidden * seen.additive_LHE[:, :, None, None]).sum(dim=-1)
         assert_close(scores_LHQK.softmax(dim=-1), block.weights_LHQK)
 
 
@@ -94,9 +146,9 @@ def test_operations_are_what_torch_counts(network: Network) -> None:
     source_BS, target_BT = torch.randint(4, 37, (5, 6)), torch.randint(4, 37, (5, 9))
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         network.output.logits(network(source_BS, target_BT))
-    # torch counts no matrix-vector products: the alignment's v · tanh(…), which is 2 n m a operations.
-    missing = 2 * 6 * 9 * 13
-    assert counter.get_total_flops() in (5 * network.cost(6, 9).forward, 5 * (network.cost(6, 9).forward - missing))
+    # torch counts no matrix-vector products: the alignment's v · tanh(…), which is 2 n m a operations; a is 13.
+    missing, said = 2 * 6 * 9 * 13, network.config.cost(6, 9).forward
+    assert counter.get_total_flops() in (5 * said, 5 * (said - missing))
 
 
 def test_matrices_are_parameters_seen_as_blocks(network: Network) -> None:
@@ -106,3 +158,15 @@ def test_matrices_are_parameters_seen_as_blocks(network: Network) -> None:
     for view in views:
         blocks, rows, columns = view.shape
         assert tuple(named[view.name].shape) == (blocks * rows, columns)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "rnnsearch", "luong", "gnmt", "convs2s", "bytenet", "neural-gpu"])
+def test_a_decoding_step_costs_the_same_at_every_position(kind: str) -> None:
+    network, costs = new_network(SIZES[kind]).double().eval(), []
+    with torch.no_grad():
+        state = network.start(SOURCE_BS.expand(2, 5))
+        for _ in range(7):
+            with FlopCounterMode(display=False) as counter:
+                network.output.logits(network.advance(state, torch.tensor([[7], [8]])))
+            costs.append((counter.get_total_flops(), sum(beam.numel() for beam in state.beams)))
+    assert len(set(costs)) == 1

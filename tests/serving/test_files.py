@@ -1,7 +1,8 @@
 """Documents over HTTP: HTML in /translate, upload and download of files, compared with the library."""
 
-import time
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import polib
 import pytest
 
 from transduce.data.formats.pair import Selection
-from transduce.documents.filling import FORMATS, document_of, fill_at_once
-from transduce.serving.files import KINDS
+from transduce.documents.filling import copies_tags, document_of, fill_at_once
+from transduce.documents.kinds import FORMAT_OF_ENDING
 from transduce.serving.finished_files import FinishedFiles
 from transduce.translator import Translator
 
@@ -65,13 +66,10 @@ def translator(ending_model: Path) -> Translator:
 
 
 def filled_by_library(translator: Translator, name: str, content: bytes) -> bytes:
-    kind = KINDS[Path(name).suffix]
+    kind = FORMAT_OF_ENDING[Path(name).suffix]
     source = document_of(content, kind, path=Path(name), selection=Selection("en", "de"))
+    source = replace(source, copies_tags=copies_tags(source, kind, translator))
     return fill_at_once(source, kind, lambda texts, first: translator.translate(list(texts)))[0]
-
-
-def test_endings_are_those_of_the_library() -> None:
-    assert {ending: kind for kind, own in FORMATS.items() for ending in own.endings} == KINDS
 
 
 class TestFinishedFiles:
@@ -101,9 +99,10 @@ class TestHtml:
         assert answer["translatedText"] == filled_by_library(translator, "a.html", page.encode()).decode()
         assert answer["translatedText"].startswith(f"<h1>{translator.translate('the dog').text}</h1>")
         assert answer["translatedText"].endswith("<script>the()</script>")
-        # Random weights lose tags, so the paragraph is as it was, and the answer says so.
-        assert "<p class='x'>a <b>cat</b> sleeps &amp; runs</p>" in answer["translatedText"]
-        assert "got lost" in answer["left"][0]["reason"]
+        # Random weights lose tags: a second search requires them, or the paragraph stays and the answer says so.
+        is_left = "<p class='x'>a <b>cat</b> sleeps &amp; runs</p>" in answer["translatedText"]
+        assert is_left == bool(answer.get("left"))
+        assert re.search(r"<p class='x'>[^<]*<b>[^<]+</b>[^<]*</p>", answer["translatedText"])
 
     def test_a_list_gives_a_list_and_a_charset_in_the_text_is_ignored(self, client: httpx.Client) -> None:
         texts = ["<meta charset=latin1><i>ü</i>", "<code>x</code>"]
@@ -133,7 +132,7 @@ class TestFiles:
         assert fetched.content == filled_by_library(translator, name, DOCUMENTS[name])
         assert fetched.headers["content-disposition"] == f'attachment; filename="de{Path(name).suffix}"'
         assert found["filled"] + len(found["left"]) == 1
-        assert client.get("/frontend/settings").json()["supportedFilesFormat"] == list(KINDS)
+        assert client.get("/frontend/settings").json()["supportedFilesFormat"] == list(FORMAT_OF_ENDING)
 
     def test_existing_translations_are_kept(self, client: httpx.Client) -> None:
         answer = client.post("/translate_file", data={**PAIR, "source": "auto"}, files={"file": ("A.PO", PO)}).json()
@@ -154,6 +153,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("name", "content", "fields", "message"),
         [
+            ("a.pdf", b"%PDF-1.7", PAIR, "a.pdf is a PDF; transduce reads"),
+            ("a.po", b"PK\x03\x04", PAIR, "a.po is a ZIP archive"),
             ("a.exe", b"x", PAIR, "Invalid request: file format not supported"),
             ("../../etc/passwd", b"x", PAIR, "Invalid request: file format not supported"),
             ("a.po", b"x", {"source": "en"}, "Invalid request: missing target parameter"),
@@ -201,26 +202,3 @@ class TestFiles:
             assert answer.status_code == 503
             assert "within 0.001 seconds" in answer.json()["error"]
             assert client.post("/translate", json={"q": "a cat", **PAIR}).status_code == 200
-
-
-HOSTILE = {
-    "unclosed code": b"<code>" * 150_000,
-    "unclosed b": b"<b>" * 300_000,
-    "unclosed comments": b"<!--" * 240_000,
-    "angles": b"<" * 1_000_000,
-    "ampersands": b"a&" * 400_000,
-    "nested b": b"<b>" * 60_000 + b"word" + b"</b>" * 60_000,
-    "many tags": b"<p>" + b"w<b>x</b>" * 100_000,
-    "declarations": b"<!" * 400_000,
-    "attributes": b"<p " + b"a=b " * 200_000 + b">x</p>",
-    "unclosed script": b"<script>" * 100_000,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(HOSTILE))
-def test_no_page_of_a_megabyte_takes_the_child_for_long(name: str, translator: Translator) -> None:
-    began = time.process_time()
-    source = document_of(HOSTILE[name], "html", path=Path("a.html"), selection=Selection("en", "de"))
-    sum(len(gap.texts) for gap in FORMATS["html"].gaps(source))
-    assert time.process_time() - began < 20

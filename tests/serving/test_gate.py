@@ -111,8 +111,9 @@ def test_no_module_of_the_room_can_connect_to_anything() -> None:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert not imported & clients, file.name
-        assert "open_connection" not in file.read_text(encoding="utf-8")
+        # server.py binds a socket to see whether its port is free.
+        assert not imported & (clients - {"socket"} if file.name == "server.py" else clients), file.name
+        assert not re.search(r"open_connection|create_connection|\.connect\(", file.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow

@@ -3,7 +3,10 @@
 import json
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,17 +14,16 @@ import pytest
 from transduce.translator import Translator
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 TEXT = "the dog's <b>cat</b> & \"runs\" ' here"
 
 
 @pytest.fixture
-def browser(tool: Callable[[str], str]) -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=tool("chromium"), args=FLAGS)
-        yield opened
-        opened.close()
+def browser(tool: Callable[[str], str], launch: Callable[[str], Any]) -> Iterator[Any]:
+    """The browser that all tests share; the pages that this test opened are closed at its end."""
+    shared = launch(tool("chromium"))
+    yield shared
+    for context in shared.contexts:
+        context.close()
 
 
 def watched(browser: Any, address: str) -> tuple[Any, list[Any], list[str]]:  # noqa: ANN401
@@ -65,6 +67,46 @@ def test_typing_translates_and_attention_opens(server: Any, browser: Any, transl
     assert {own.url.split("/")[2] for own in requests if own.url.startswith("http")} == {server.address.split("/")[2]}
 
 
+def test_attention_is_of_the_translation_that_was_made(server: Any, browser: Any, translator: Translator) -> None:  # noqa: ANN401
+    sync_api = pytest.importorskip("playwright.sync_api")
+    text = "the dog runs 🐕. A cat sleeps here."
+    page, requests, complaints = watched(browser, server.address)
+    page.locator("#text").fill(text)
+    page.wait_for_selector("#copy:not([disabled])")
+    best = translator.translate(text, beam=3, alternatives=3).alternatives[0]
+    page.goto(page.locator("#look").evaluate("link => link.href"))
+    for number, own in enumerate(best.sentences, start=1):
+        sentence = text[own.start : own.end]
+        page.select_option("#sentence", str(number - 1))
+        sync_api.expect(page).to_have_title(f"Attention: {sentence}")
+        (asked,) = [r.post_data_json for r in requests if r.url.endswith("/v1/attention")][number - 1 :]
+        assert (asked["text"], asked["target_ids"]) == (sentence, list(own.tokens))
+        assert page.locator("#target-name").inner_text() == "translation", "the search found it: it is not forced"
+    page.go_back()
+    sync_api.expect(page).to_have_title(re.compile("Attention: the dog"))
+    assert complaints == []
+
+
+def test_a_text_without_token_ids_is_translated_first(server: Any, browser: Any, translator: Translator) -> None:  # noqa: ANN401
+    page = browser.new_page()
+    page.goto(f"{server.address}/attention#text=the+dog+runs.+A+cat.&sentence=2")
+    page.wait_for_selector(".queries li")
+    assert page.title() == "Attention: A cat."
+    assert page.locator("#target").inner_text() == translator.attention("A cat.").target.text
+
+
+def test_an_error_shows_its_message_and_nothing_else(server: Any, browser: Any) -> None:  # noqa: ANN401
+    page = browser.new_page()
+    for text, fault in (("", "There is no text to show"), ("a " * 60, "the limit is 40")):
+        page.goto("about:blank")
+        page.goto(f"{server.address}/attention#text={text}&sentences=0.{len(text)}.5.3")
+        page.wait_for_selector(f"text={fault}")
+        shown = page.locator("main *:visible, footer:visible, dl:visible").evaluate_all(
+            "all => all.map(e => e.tagName)"
+        )
+        assert shown == ["P"]
+
+
 def test_an_older_request_is_given_up(server: Any, browser: Any) -> None:  # noqa: ANN401
     page, requests, _ = watched(browser, server.address)
     held: list[Any] = []
@@ -78,6 +120,59 @@ def test_an_older_request_is_given_up(server: Any, browser: Any) -> None:  # noq
     page.wait_for_selector("#copy:not([disabled])")
     assert [own.post_data_json["text"] for own in failed] == ["the dog"]
     assert [own.post_data_json["text"] for own in requests if own.url.endswith("/v1/translate")] == ["the dog", "a cat"]
+
+
+def test_a_text_that_is_too_long_marks_the_old_translation(server: Any, browser: Any) -> None:  # noqa: ANN401
+    page, _, complaints = watched(browser, server.address)
+    page.locator("#text").fill("the dog")
+    page.wait_for_selector("#copy:not([disabled])")
+    best = page.locator("#best").text_content()
+    assert not page.locator("#stale").is_visible()
+    page.locator("#text").fill("a " * 3000)
+    page.wait_for_selector("text=The text is too long: 6,000 characters of at most 5,000.")
+    assert page.locator("#best").text_content() == best
+    assert page.locator("#stale").is_visible()
+    assert complaints == []
+
+
+def test_a_busy_server_is_asked_again(server: Any, browser: Any) -> None:  # noqa: ANN401
+    page, requests, _ = watched(browser, server.address)
+    page.locator("#text").fill("the dog")
+    page.wait_for_selector("#copy:not([disabled])")
+    before = page.locator("#best").text_content()
+    busy = [True]
+    page.route(
+        "**/v1/translate",
+        lambda route: (
+            route.fulfill(status=429, headers={"Retry-After": "1"}, json={"error": "Slowdown"})
+            if busy.pop(0)
+            else route.continue_()
+        ),
+    )
+    busy.append(False)
+    page.locator("#text").fill("a cat")
+    page.wait_for_selector("text=The server is busy. Trying again in 1 s.")
+    assert (page.locator("#best").text_content(), page.locator("#stale").is_visible()) == (before, True)
+    page.wait_for_selector("#stale", state="hidden")
+    asked = [own.post_data_json["text"] for own in requests if own.url.endswith("/v1/translate")]
+    assert asked == ["the dog", "a cat", "a cat"]
+
+
+def test_a_file_is_translated_on_the_page(server: Any, browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    page, _, complaints = watched(browser, server.address)
+    table = tmp_path / "table.tsv"
+    table.write_text("the dog\tder Hund\n", encoding="utf-8")
+    page.set_input_files("#file", table)
+    page.get_by_role("button", name="Translate the file").click()
+    page.wait_for_selector("text=table.tsv: translated: 0; translated before: 1; left untranslated: 0.")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download the translated file").click()
+    assert Path(saved.value.path()).read_text(encoding="utf-8") == "the dog\tder Hund\n"
+    assert complaints == []
+    page.set_input_files("#file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"MZ"})
+    page.get_by_role("button", name="Translate the file").click()
+    page.wait_for_selector("#file-status.fault")
+    assert not page.locator("#file-link").is_visible()
 
 
 def test_a_key_is_asked_for_and_used(locked_server: Any, browser: Any, key: str) -> None:  # noqa: ANN401
@@ -149,7 +244,7 @@ def test_axe_objects_to_nothing_that_is_served(server: Any, browser: Any) -> Non
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = browser.new_page(viewport={"width": 360, "height": 700})
     page.goto(f"{server.address}/attention")
-    page.wait_for_selector("text=There is no sentence to look into")
+    page.wait_for_selector("text=There is no text to show")
     assert objections(axe, page) == []
     page.goto(f"{server.address}/attention#text=the+dog&view=matrix")
     page.wait_for_selector(".matrix")
@@ -169,3 +264,20 @@ def test_documentation_lists_every_operation(server: Any, browser: Any) -> None:
         described = client.get("/openapi.json").json()["paths"]
     assert page.locator("details").count() == sum(map(len, described.values()))
     assert complaints == []
+
+
+def test_examples_of_the_documentation_can_be_run(server: Any, browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    page, _, _ = watched(browser, server.address)
+    page.goto(f"{server.address}/documentation")
+    page.wait_for_selector("details")
+    (tmp_path / "document.po").write_text('msgid ""\nmsgstr ""\n', encoding="utf-8")
+    examples = [text.replace("\\\n", " ") for text in page.locator("details pre").all_text_contents()]
+    assert len(examples) == page.locator("details").count()
+    for example in examples:
+        if "%7Bname%7D" in example or "{name}" in example:
+            continue  # the secret name of a finished file
+        command = [*shlex.split(example), "--silent", "--output", "answer", "--write-out", "%{http_code}"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+        assert done.stdout == "200", (example, (tmp_path / "answer").read_text(encoding="utf-8")[:300])

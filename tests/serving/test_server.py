@@ -69,8 +69,9 @@ def test_options_proxy_reload_and_shutdown(
         check_proxy(client)
         if sys.platform == "linux":
             mapped = Path(f"/proc/{server.process.pid}/maps").read_text(encoding="utf-8")
-            assert "libtorch" not in mapped, "only the child loads torch"
-            assert "libtorch" in Path(f"/proc/{server.child()}/maps").read_text(encoding="utf-8")
+            assert "/transduce/core/" not in mapped, "only the child loads models"
+            assert "libtorch" not in mapped
+            assert "/transduce/core/" in Path(f"/proc/{server.child()}/maps").read_text(encoding="utf-8")
 
         before = client.post("/translate", json=BODY).json()["translatedText"]
         (tmp_path / "keys").write_text(NEW, encoding="utf-8")
@@ -196,7 +197,7 @@ def test_without_the_extra_the_command_says_how_to_install_it(tmp_path: Path) ->
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert 'not installed (uvicorn): pip install "transduce[serve]"' in result.stderr
+    assert "Serving needs uvicorn, not installed here: pip install 'transduce[serve]'" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_without_the_extra_the_command_says_how_to_install_it(tmp_path: Path) ->
         (["m", "--host", "0.0.0.0"], "lets other machines connect, but there are no keys"),
         (["m", "--config", "none.toml"], "The options file none.toml cannot be read"),
         (["m", "--api-key-file", "none"], "The key file none cannot be read"),
-        ([], "models: Field required"),
+        (["m", "--host", "256.0.0.1", "--allow-anonymous"], "Cannot listen on 256.0.0.1:8000"),
     ],
 )
 def test_errors_of_the_operator_are_one_line(arguments: list[str], fault: str) -> None:
@@ -215,6 +216,15 @@ def test_errors_of_the_operator_are_one_line(arguments: list[str], fault: str) -
     assert result.returncode == 2
     assert fault in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_taken_port_is_noticed_before_a_model_is_loaded() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        command = [sys.executable, "-m", "transduce", "serve", "no model of this name", "--port", str(port)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 2
+    assert f"transduce: Cannot listen on 127.0.0.1:{port}: Address already in use." in result.stderr
 
 
 def test_a_full_queue_refuses_before_the_body_arrives(run_server: Any, model: Path, tmp_path: Path) -> None:  # noqa: ANN401

@@ -94,14 +94,14 @@ def test_a_glossary_applies_to_every_translation_and_needs_one_pair_of_languages
 
 
 def test_one_bad_item_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = translator.tokenizers.target.encode
+    real = translator.tokenizers.source.encode_all
 
-    def encode(text: str) -> list[int]:
-        if "poison" in text:
-            raise RuntimeError(f"cannot read {text}")
-        return real(text)
+    def encode_all(texts: list[str]) -> list[list[int]]:
+        if "poison" in texts:
+            raise RuntimeError(f"cannot read {texts}")
+        return real(texts)
 
-    monkeypatch.setattr(translator.tokenizers.target, "encode", encode)
+    monkeypatch.setattr(translator.tokenizers.source, "encode_all", encode_all)
     results = worker.compute_round(translator, request_for("the dog", "poison", "a cat", beam=1), tasks=TASKS)
     assert ["value" in result for result in results] == [True, False, True]
     assert results[1]["is_curable"] is False

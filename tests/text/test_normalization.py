@@ -84,6 +84,7 @@ def test_starts_of_a_worked_example() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_every_code_point_alone_and_among_marks() -> None:
     for block in range(0, 0x110000, 0x400):
         text = " ".join(f"{chr(number)} a{chr(number)}\u0301\u0323" for number in range(block, block + 0x400))

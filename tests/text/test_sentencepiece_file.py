@@ -155,5 +155,6 @@ def test_a_damaged_file_is_refused_or_whole(tokenizer: BpeTokenizer) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_many_damaged_files_are_refused_or_whole(tokenizer: BpeTokenizer) -> None:
     assert attack(tokenizer.to_bytes(), times=20_000) < 10_000

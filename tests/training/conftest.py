@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from transduce.compute import Compute
 from transduce.data.token_store import TokenStore, token_store_written
+from transduce.machine import Compute
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.batches import TrainingBatches

@@ -6,11 +6,11 @@ import pytest
 
 from transduce.errors import RunError
 from transduce.training.config import TrainingConfig
-from transduce.training.metrics import JsonLines, TensorBoardEvents, read_metrics
+from transduce.training.metrics import JsonLines, Sample, TensorBoardEvents, read_metrics
 from transduce.training.reports import Reports, means
 from transduce.training.state import TrainingProgress
 from transduce.training.step import StepCounts, StepReport
-from transduce.training.validation import Sample, Validation
+from transduce.training.validation import Validation
 
 
 def test_reports_are_one_object_a_line(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import torch
 
-from transduce.compute import Compute
 from transduce.data.token_store import TokenStore, token_store_written
+from transduce.machine import Compute
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.special_tokens import OWN_SPECIAL_TOKENS

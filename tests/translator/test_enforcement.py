@@ -18,7 +18,7 @@ from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Glossary, Translator
 from transduce.translator.consensus import agreements
-from transduce.translator.enforcement import constraint_of
+from transduce.translator.requirements import constraint_of
 from transduce.translator.terminology import count_terms
 from transduce.translator.translator import WantedPrecision
 
@@ -63,7 +63,9 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[WantedPrecision]
     torch.manual_seed(3)
     config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=32, heads=2, d_ff=32, layers=1, dropout=0)
     description = Description(
-        architecture=config, languages=Languages(source="en", target="de"), decoding={"extra_length": 20}
+        architecture=config,
+        languages=Languages(source="en", target="de"),
+        decoding={"extra_length": 20, "keep_form": False},
     )
     parameters = {name: parameter.detach() for name, parameter in Transformer(config).named_parameters()}
     folder = tmp_path_factory.mktemp("models") / "model"
@@ -184,7 +186,7 @@ def test_a_term_has_a_form_for_each_place_that_it_can_stand_in(
     def forms(term: str) -> set[tuple[str, TermPlace, bool]]:
         return {
             (tokenizer.decode([*quote, *form.tokens]), form.begins_from, form.needs_edge_after)
-            for form in constraint_of(term, tokenizer).forms
+            for form in constraint_of(tokenizer, term).forms
         }
 
     inside, edge, start = TermPlace

@@ -41,9 +41,9 @@ def test_a_fresh_process_keeps_its_threads_and_its_allocator(tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
-def test_a_search_in_float32_computes_with_the_threads_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_with_torch_computes_with_the_threads_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = torch.get_num_threads() + 1
-    translator = transduce.load(make_model(tmp_path / "model"), precision="float32", threads=threads)
+    translator = transduce.load(make_model(tmp_path / "model"), precision="bf16", threads=threads)
     seen: list[int] = []
     start = TorchStepper.start
 

@@ -9,6 +9,7 @@ import torch
 
 import transduce
 from transduce.data.shortlist import Shortlist
+from transduce.decoding.config import DecodingOptions
 from transduce.errors import ConfigError, ModelError
 from transduce.model import ModelConfig, Transformer
 from transduce.model_directory import Description, Languages, load_model, save_model
@@ -16,6 +17,7 @@ from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
+from transduce.translator.searching import Searcher
 from transduce.translator.translator import WantedPrecision
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier"] * 3
@@ -100,9 +102,9 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model(translator: Translator,
 
 def test_sentences_longer_than_the_model_has_seen_are_cut_not_lost(translator: Translator) -> None:
     long = " ".join(["dog"] * 40)
-    parts = translator._parts(long)
-    assert "".join(part for part, _ in parts) == long
-    assert all(translator._length(part) <= 12 for part, is_sentence in parts if is_sentence)
+    parts = translator._cutter.cut([long])[0].parts
+    assert "".join(part.text for part in parts) == long
+    assert all(len(part.encoded.ids) <= 12 for part in parts if part.encoded is not None)
     assert translator.translate(long).source == long
 
 
@@ -199,3 +201,16 @@ def test_what_an_output_must_begin_with_is_in_its_list(tmp_path: Path) -> None:
     )
     [found] = translator.translate_all([source], translator.configure(), prefixes=[prefix])
     assert found.tokens[: len(pieces)] == tuple(map(translator.tokenizers.target.piece, pieces))
+
+
+@pytest.mark.parametrize("options", [DecodingOptions(), DecodingOptions(consensus=True), DecodingOptions(beam=6)])
+def test_no_two_alternatives_have_the_same_text(options: DecodingOptions) -> None:
+    translator = transduce.load("en-de", threads=1)
+    plain = Searcher(translator.stepper, translator.tokenizers.target.decode)
+    config = translator.configure(**options).model_copy(update={"alternatives": 4})
+    sentences = translator._sentences(translator._cutter.cut(["It is raining."]), numbers=None, prefixes=None)
+    texts = [plain.decode(own.tokens) for own in plain._search(sentences, config)[0]]
+    assert len(set(texts)) < len(texts), "one text in several tokenizations; else nothing is shown"
+    for translation in translator.translate_all(["It is raining.", "Yes. It is raining."], config):
+        outputs = [alternative.text for alternative in translation.alternatives]
+        assert 2 <= len(outputs) == len(set(outputs)) <= 4

@@ -1,4 +1,4 @@
-"""Pages in a real Chromium: one browser for the session, a fresh context for each page, a watch on its requests."""
+"""Pages in a real Chromium: a fresh context for each page, and a watch on its requests."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page
 
 from transduce.inspection.page import web_files
 from transduce.inspection.pair import forced_pair
@@ -22,11 +22,6 @@ from transduce.networks.network import Network
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 
-# Without these a browser in a container does not start, or looks for its maker's hosts at every start.
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 TOKENIZER = BpeTokenizer.learn(["the dog runs.", "der Hund läuft.", "כלב"] * 3, vocabulary_size=420)
 SOURCE = 'the dogs & <img src=x onerror=alert(1)> "runs" <b>'
 TARGET = "der Hunde läuft. <b> ובכן כלב"
@@ -56,8 +51,8 @@ class Watched:
         return [tuple(row) for row in found]
 
     def readout(self) -> dict[str, float]:
-        """Return the read-out; tokens are distinct in the texts used here."""
-        return {row[0]: float(row[1]) for row in self.rows("#readout")}
+        """Return the read-out by token; a repeated token has its position in its name."""
+        return {row[0]: float(row[1].replace("< 0.0001", "0")) for row in self.rows("#readout")}
 
     def hash(self) -> dict[str, str]:
         """Return the state in the address."""
@@ -70,22 +65,6 @@ class Watched:
 
 
 Open = Callable[..., Watched]
-
-
-@pytest.fixture(scope="session")
-def launch() -> Iterator[Callable[[str], Browser]]:
-    """Start the browser at its first use, and end it with the session."""
-    running: list[Browser] = []
-    with sync_playwright() as playwright:
-
-        def started(path: str) -> Browser:
-            if not running:
-                running.append(playwright.chromium.launch(executable_path=path, args=list(FLAGS)))
-            return running[0]
-
-        yield started
-        for browser in running:
-            browser.close()
 
 
 @pytest.fixture

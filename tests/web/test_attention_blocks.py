@@ -17,7 +17,8 @@ from tests.web.conftest import TOKENIZER, make_report, written
 from transduce.inspection.page import attention_page
 from transduce.inspection.report import AttentionReport
 from transduce.networks.attention_block import Axis
-from transduce.rivals.rnnsearch import RnnSearch, RnnSearchConfig
+from transduce.rivals.rnnsearch import RnnSearch
+from transduce.rivals.rnnsearch_config import RnnSearchConfig
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -43,7 +44,7 @@ def save(content: dict[str, Any], path: Path) -> str:
 
 
 def shown_controls(page: Any) -> set[str]:  # noqa: ANN401
-    names = ("stack", "layer", "combine", "threshold", "specials", "words", "heads")
+    names = ("stack", "layer", "combine", "scale", "threshold", "specials", "words", "heads")
     return {name for name in names if page.page.locator(f"#{name}").is_visible()}
 
 
@@ -67,7 +68,7 @@ def test_a_report_of_version_1_is_shown_as_it_was_written(open_page: Callable[..
         label = page.page.locator("#heads button").nth(1).get_attribute("aria-label")
         assert label == f"head 2, entropy {bits:.2f} bits"
     assert [row[0] for row in page.rows("#alignment")] == ["der", "Hund", "läuft", "."]
-    assert tabs(page) == ["Model view", "Head view", "Neuron view", "Matrix"]
+    assert tabs(page) == ["Head view", "Model view", "Neuron view", "Matrix"]
     page.page.select_option("#stack", "all")
     size = sum(len(content[side]["tokens"]) for side in ("source", "target"))
     assert f"all in one, {size} × {size}" in page.text(".zoom")
@@ -94,7 +95,7 @@ def test_a_single_block_needs_fewer_controls(open_page: Callable[..., Any], tmp_
     page = open_page(written(report, tmp_path / "page.html"))
     assert tabs(page) == ["Head view", "Matrix"]
     assert shown_controls(page) == {"threshold", "specials", "words"}
-    assert page.text(".headings").split("\n") == ["translation looks", "source is looked at"]
+    assert page.text(".headings").split("\n") == ["translation (queries)", "source (keys)"]
     page.page.locator(".queries li").nth(1).hover()
     expected = report.blocks["cross"].weights_LHQK[0, 0, 1].tolist()
     assert sorted(page.readout().values()) == pytest.approx(sorted(expected), abs=0.0008)
@@ -113,7 +114,7 @@ def test_rnnsearch_is_one_head_with_a_neuron_view(open_page: Callable[..., Any],
     sizes = {"d_model": 6, "embedding_width": 5, "alignment_width": 7, "output_width": 4}
     network = RnnSearch(RnnSearchConfig(vocabulary_size=TOKENIZER.vocabulary_size, **sizes)).eval()
     with torch.no_grad():
-        network.v_A.mul_(9.0)  # make the alignment choose
+        network.alignment.v_A.mul_(9.0)  # make the alignment choose
     report = make_report(SOURCE, TARGET, network=network, numbers=True)
     page = open_page(f"{written(report, tmp_path / 'page.html')}#view=neuron&at=2.1")
     assert tabs(page) == ["Head view", "Neuron view", "Matrix"]
@@ -135,7 +136,7 @@ def test_a_language_model_and_an_encoder_alone(open_page: Callable[..., Any], tm
     assert page.page.locator("#decoding").is_visible()
     assert not page.page.locator("#alignment").is_visible()
     page.page.get_by_role("tab", name="Matrix").click()
-    assert page.text(".zoom").endswith("head 1; strongest: 1.000")
+    assert "head 1; strongest: 1.000" in page.text(".zoom")
     assert "text → itself" in page.text(".zoom")
     page = open_page(save(without("target", encoder), tmp_path / "encoder.html"))
     count = len(encoder["source"]["tokens"])
@@ -166,23 +167,24 @@ def test_blocks_may_differ_in_heads_and_projections(
     options = page.page.locator("#stack option").all_inner_texts()
     assert [option.partition(":")[0] for option in options] == ["encoder", "decoder", "cross"], "no square of all"
     page.page.select_option("#stack", "encoder")
-    assert tabs(page) == ["Model view", "Head view", "Matrix"]
+    assert tabs(page) == ["Head view", "Model view", "Matrix"]
+    page.page.get_by_role("tab", name="Model view").click()
     assert page.page.locator(".grid button").count() == 2 * 2
     page.page.get_by_role("tab", name="Matrix").click()
     assert page.page.locator("#heads button").count() == 2 + 1
     assert "heads" not in page.hash()
     mean = narrow.weights_LHQK[1, :, 0].mean(dim=0)
-    assert sorted(float(row[1]) for row in page.rows("#readout")) == pytest.approx(sorted(mean.tolist()), abs=0.0008)
+    assert sorted(page.readout().values()) == pytest.approx(sorted(mean.tolist()), abs=0.0008)
     page.page.select_option("#stack", "cross")
     assert page.page.locator("#heads button[aria-pressed=true]").count() == 5
 
 
 def test_controls_that_change_nothing_in_a_view_are_hidden(open_page: Callable[..., Any], address: str) -> None:
     expected = {
-        "model": {"stack", "specials", "words"},
+        "model": {"stack", "scale", "specials", "words"},
         "head": {"stack", "layer", "combine", "threshold", "specials", "words", "heads"},
         "neuron": {"stack", "layer"},
-        "matrix": {"stack", "layer", "combine", "threshold", "specials", "words", "heads"},
+        "matrix": {"stack", "layer", "combine", "scale", "threshold", "specials", "words", "heads"},
     }
     for view, names in expected.items():
         assert shown_controls(open_page(f"{address}#view={view}")) == names
@@ -208,7 +210,8 @@ def test_every_half_precision_weight_is_read(open_page: Callable[..., Any], serv
         }""",
         {**content, "blocks": {"x": block}},
     )
-    assert torch.equal(torch.tensor(found), torch.from_numpy(halves.astype(np.float32)))
+    expected = halves.astype(np.float64) / halves.astype(np.float64).sum()  # a row sums to 1
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_a_version_that_the_page_does_not_know_is_refused(open_page: Callable[..., Any], served: str) -> None:

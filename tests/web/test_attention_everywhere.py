@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from tests.web.conftest import make_report
 
 from transduce.inspection.head_numbers import head_numbers
+from transduce.inspection.page import attention_page
 from transduce.inspection.report import AttentionReport
 from transduce.model import Transformer
 
@@ -58,14 +61,35 @@ def test_every_control_can_be_reached_and_named(open_page: Callable[..., Any], a
 
 
 def test_the_dark_has_other_colours_at_once(open_page: Callable[..., Any], address: str) -> None:
-    page = open_page(address)
+    page = open_page(f"{address}#view=model")
     script = (
         "[...document.querySelector('#view canvas').getContext('2d').getImageData(0, 0, 50, 50).data].slice(0, 400)"
     )
     light = page.page.evaluate(script)
     page.page.emulate_media(color_scheme="dark")
     page.page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(19, 21, 24)'")
+    page.page.wait_for_timeout(300)  # the page draws again just after the style changes
     assert page.page.evaluate(script) != light
+
+
+def test_a_page_of_several_sentences_lets_the_user_choose(
+    open_page: Callable[..., Any], report: AttentionReport, network: Transformer, tmp_path: Path
+) -> None:
+    second = make_report("the dog runs.", "der Hund läuft.", network=network, numbers=False)
+    path = tmp_path / "page.html"
+    path.write_text(attention_page([report.to_dictionary(), second.to_dictionary()]), encoding="utf-8")
+    page = open_page(f"{path.as_uri()}#view=matrix&layer=1&at=3.3")
+    assert page.text("#source") == report.source.text
+    page.page.select_option("#sentence", "1")
+    expect(page.page).to_have_title("Attention: the dog runs.")
+    assert page.hash() == {"view": "matrix", "layer": "1", "sentence": "2"}, "the view stays, the cell does not"
+    assert f"{len(second.target.ids)} × {len(second.source.ids)}" in page.text(".zoom")
+    page.page.locator("#layer").select_option("0")
+    assert page.hash()["layer"] == "0", "the controls work in the second report"
+    page.page.go_back()
+    assert page.hash()["layer"] == "1", "Back undoes one choice and stays on the page"
+    page.page.go_back()
+    expect(page.page).to_have_title(f"Attention: {report.source.text}")
 
 
 def test_a_notebooks_frame_shows_the_page(

@@ -14,6 +14,7 @@ from transduce.inspection.report import AttentionReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 TOLERANCE = 0.0008  # half a step of the three digits shown, after half a step of half precision
 LAYER = 2  # where the page begins: the last of the decoder
 
@@ -27,7 +28,10 @@ def names(report: AttentionReport, side: str) -> list[str]:
         is_inside = number > 0 and token.word is not None and tokens[number - 1].word == token.word
         is_marked = token.text.startswith("▁") or (number > 0 and tokens[number - 1].text == "▁")
         found.append(f"+{body}" if is_inside and not is_marked else body)
-    return found
+    return [
+        name + str(number).translate(SUBSCRIPTS) if found.count(name) > 1 else name
+        for number, name in enumerate(found, start=1)
+    ]
 
 
 def cross(report: AttentionReport) -> Tensor:
@@ -46,7 +50,7 @@ def check_readout(shown: dict[str, float], expected: Tensor, tokens: list[str]) 
 def test_opens_from_disk_and_shows_every_head(
     open_page: Callable[..., Any], address: str, report: AttentionReport
 ) -> None:
-    page = open_page(address)
+    page = open_page(f"{address}#view=model")
     assert page.page.locator("#view .grid button").count() == 3 * 5
     assert page.page.title() == f"Attention: {report.source.text}"
     assert page.text("#source") == report.source.text
@@ -64,7 +68,7 @@ def test_opens_from_disk_and_shows_every_head(
 
 
 def test_model_view_previews_chooses_and_opens(open_page: Callable[..., Any], address: str) -> None:
-    page = open_page(address)
+    page = open_page(f"{address}#view=model")
     head = page.page.locator('[data-layer="0"][data-head="2"]')
     head.hover()
     assert "layer 1, head 3:" in page.text("#readout")
@@ -72,11 +76,11 @@ def test_model_view_previews_chooses_and_opens(open_page: Callable[..., Any], ad
     assert head.get_attribute("aria-pressed") == "true"
     assert (page.hash()["layer"], page.hash()["heads"]) == ("0", "2")
     page.page.locator('[data-layer="1"][data-head="4"]').dblclick()
-    assert page.hash() == {"view": "head", "layer": "1", "head": "4", "heads": "4"}
+    assert page.hash() == {"layer": "1", "head": "4", "heads": "4"}, "the head view is where the page begins"
 
 
 def test_model_view_by_keyboard(open_page: Callable[..., Any], address: str) -> None:
-    page = open_page(address)
+    page = open_page(f"{address}#view=model")
     page.page.locator('[data-layer="2"][data-head="0"]').focus()
     for key in ("ArrowUp", "ArrowRight"):
         page.page.keyboard.press(key)
@@ -241,7 +245,7 @@ def test_the_address_holds_the_whole_state(open_page: Callable[..., Any], addres
 
 def test_a_senseless_address_is_put_right(open_page: Callable[..., Any], address: str) -> None:
     page = open_page(f"{address}#view=x&stack=no&layer=99&heads=1.99.-4&pins=a.b&at=5&step=0&zoom=-3&threshold=1e9&q=%")
-    assert page.page.locator("#view .grid button").count() == 15
+    assert page.page.locator("#view .lines").count() == 1
     assert page.page.locator("#heads button[aria-pressed=true]").count() == 1
 
 

@@ -9,7 +9,7 @@ from tests.web.conftest import Open
 
 from transduce.experiment import resolve_experiment
 from transduce.pipeline.report import append_samples, write_report
-from transduce.training.validation import Sample
+from transduce.training.metrics import Sample
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -53,6 +53,24 @@ def test_it_fits_and_says_what_it_should(open_page: Open, report: Path, width: i
     assert "1,234,567" in watched.text("#tables")
     violations = Axe().run(page).response["violations"]
     assert violations == [], json.dumps(violations, indent=1)[:2000]
+
+
+def test_axes_are_logarithmic_where_it_helps_and_can_be_read(open_page: Open, report: Path) -> None:
+    page = open_page(report.as_uri(), width=360).page
+    perplexity = page.locator("#curves figure").nth(1)
+    labels = perplexity.locator("svg text[text-anchor=end]").all_text_contents()
+    assert {"0.1", "1", "10"} <= set(labels), "powers of ten are equally spaced"
+    sizes = page.locator("svg text").evaluate_all("all => all.map(t => t.getBoundingClientRect().height)")
+    assert min(sizes) >= 12, "the text keeps its size on a phone"
+    assert not page.locator("#log-steps").is_checked()
+    before = perplexity.locator("path").first.get_attribute("d")
+    page.locator("#log-steps").check()
+    assert perplexity.locator("path").first.get_attribute("d") != before
+
+
+def test_a_run_without_metrics_says_so(open_page: Open, tmp_path: Path) -> None:
+    path = write_report(tmp_path, resolve_experiment(preset="tiny"), status="stopped", facts=[], data={})
+    assert "has not written metrics" in open_page(path.as_uri()).text("#curves-section")
 
 
 def test_curves_answer_pointer_and_keyboard(open_page: Open, report: Path) -> None:

@@ -27,7 +27,7 @@ class DropoutMask:
         return torch.addcmul(residual, branch, self.kept, value=self.scale)
 
     def times(self, tensor: Tensor) -> Tensor:
-        """Return Dropout(tensor), or the gradient of a tensor from that of Dropout(tensor): the same product."""
+        """Return Dropout(tensor); the same product turns the gradient of Dropout(x) into that of x."""
         return torch.addcmul(tensor.new_zeros(()), tensor, self.kept, value=self.scale)
 
 

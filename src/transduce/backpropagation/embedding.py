@@ -13,7 +13,7 @@ from transduce.backpropagation.packing import Packing
 from transduce.model.positional_encoding import PositionalEncoding
 
 LastPullback = Callable[[Tensor], None]
-"""The first pullback of a stack, which returns nothing: token ids have no gradient."""
+"""A pullback that ends at the token ids and returns nothing, because they have no gradient."""
 
 
 class Embedder:

@@ -1,11 +1,11 @@
-"""What stands between two matrix products of training in bf16, each in one pass over its rows, for numba to compile.
+"""Kernels for the operations between the matrix products of bf16 training, which numba compiles.
 
-torch makes a pass over memory for every operation, and often one more to bring bf16 and float32 together. Here a row is
-read once, computed in float32, and written once. bf16 numbers come as the 16 bits they are: the upper half of a
-float32. Each kernel is the equation of the module that calls it, where the same stands in torch's operations.
+torch makes a pass over memory for every operation, and often another to convert between bf16 and float32. A kernel here
+reads a row once, computes in float32, and writes the row once. A bf16 number is an int16 with its bits, the upper half
+of a float32. The module that calls a kernel states its equation and computes the same with torch's operations.
 
-Sums run over rows in their order, so a result follows from its inputs alone. `machine_code.py` reads this module when
-there is no compiled code yet; `fused_kernels.py` calls what came of it. Nothing here allocates: a kernel is given room.
+Sums run over rows in order, so a result depends only on its inputs. `machine_code.py` imports this module if there is
+no compiled code yet; `fused_kernels.py` calls the compiled code. A kernel allocates no memory: `room` is its workspace.
 """
 
 import numpy as np
@@ -23,28 +23,28 @@ entry = ENTRIES.entry
 
 @inlined
 def _wide(bits):
-    """Return the number whose upper 16 bits these are."""
+    """Return the float32 with these upper 16 bits: convert bf16 to float32."""
     return float_of_bits(np.int32(bits) << np.int32(16))
 
 
 @inlined
 def _narrow(x):
-    """Return a number's upper 16 bits, rounded to nearest, ties to even."""
+    """Return the upper 16 bits of a float32, rounded to nearest, ties to even: convert float32 to bf16."""
     bits = bits_of_float(x)
     return np.int16((bits + np.int32(0x7FFF) + ((bits >> np.int32(16)) & np.int32(1))) >> np.int32(16))
 
 
 @inlined
 def _ordered(bits):
-    """Return an int16 that grows with the number whose bits these are: a maximum of integers fits into vectors."""
+    """Map bf16 bits to an int16 of the same order, or back; unlike a float maximum, an integer maximum vectorises."""
     return np.int16(bits ^ ((bits >> np.int16(15)) & np.int16(0x7FFF)))
 
 
 @entry(BF16, I64, F32, F32, F32, SIZE, SIZE, SIZE)
 def label_gradients(logits, label, extra, statistics, room, labels, rows, width):
-    """Turn logits into softmax(z), `extra` added at the label, in place; rows without a label become 0.
+    """Replace logits z by softmax(z), plus `extra` at the label; set rows without a label to 0.
 
-    A row's statistics are its label's logit, its highest, and Σ e^(z - highest).
+    The statistics of a row are the logit of its label, its highest logit, and Σ e^(z - highest).
     """
     logits_, label_, statistics_ = carray(logits, (rows, width)), carray(label, labels), carray(statistics, (labels, 3))
     exponential_, extra_ = carray(room, width), carray(extra, 1)[0]
@@ -73,7 +73,7 @@ def label_gradients(logits, label, extra, statistics, room, labels, rows, width)
 
 @entry(F32, BF16, SIZE)
 def add_to(total, addend, count):
-    """Add numbers of bf16 to as many of float32."""
+    """Add a bf16 vector to a float32 vector in place."""
     total_, addend_ = carray(total, count), carray(addend, count)
     for n in range(count):
         total_[n] += _wide(addend_[n])
@@ -81,7 +81,7 @@ def add_to(total, addend, count):
 
 @entry(BF16, F32, SIZE, SIZE)
 def add_sum_of_rows(matrix, total, rows, width):
-    """Add the sum over rows."""
+    """Add the sum over the rows of a matrix to `total`."""
     matrix_, total_ = carray(matrix, (rows, width)), carray(total, width)
     for n in range(rows):
         row = matrix_[n]
@@ -91,7 +91,7 @@ def add_sum_of_rows(matrix, total, rows, width):
 
 @entry(BF16, BF16, F32, SIZE, SIZE)
 def relu_gradient(gradient, output, total, rows, width):
-    """Zero a gradient where max(0, ·) has put out 0, in place, and add its sum over rows."""
+    """Zero a gradient in place where the output of max(0, ·) is 0, and add its sum over rows to `total`."""
     gradient_, output_, total_ = carray(gradient, (rows, width)), carray(output, (rows, width)), carray(total, width)
     for n in range(rows):
         here, out = gradient_[n], output_[n]
@@ -103,7 +103,7 @@ def relu_gradient(gradient, output, total, rows, width):
 
 @entry(BF16, I64, I64, F32, F32, SIZE, SIZE, SIZE, SIZE, SIZE)
 def attention_weights(scores, keys_of, queries_of, scale, room, is_causal, sentences, heads, queries, keys):
-    """Turn scores (B·H, Q, K) into the softmax of multiples of them over visible keys, in place; padding gets 0."""
+    """Replace scores (B·H, Q, K) by softmax(scale · scores) over visible keys; set rows of padding to 0."""
     scores_, exponential_ = carray(scores, (sentences * heads * queries, keys)), carray(room, keys)
     keys_, queries_, scale_ = carray(keys_of, sentences), carray(queries_of, sentences), carray(scale, 1)[0]
     for n in range(sentences * heads):
@@ -129,7 +129,7 @@ def attention_weights(scores, keys_of, queries_of, scale, room, is_causal, sente
 
 @entry(BF16, BF16, F32, SIZE, SIZE)
 def attention_gradient(gradient, weights, scale, rows, keys):
-    """Turn ∂A into α ∂S = α A ∘ (∂A - Σ_k A ∘ ∂A), in place."""
+    """Replace ∂A by α ∂S = α A ∘ (∂A - Σ_k A ∘ ∂A)."""
     gradient_, weights_, scale_ = carray(gradient, (rows, keys)), carray(weights, (rows, keys)), carray(scale, 1)[0]
     for n in range(rows):
         here, weight = gradient_[n], weights_[n]
@@ -142,7 +142,7 @@ def attention_gradient(gradient, weights, scale, rows, keys):
 
 @entry(BF16, BF16, BF16, F32, F32, F32, BF16, BF16, BOOL, F32, F32, SIZE, SIZE, SIZE)
 def add_and_norm(x, branch, words, settings, gain, bias, sums, y, kept, statistics, room, threshold, rows, width):
-    """Z = x + Dropout(branch), y = LayerNorm(z); mean and 1 / deviation are kept for the way back."""
+    """Compute z = x + Dropout(branch) and y = LayerNorm(z); store mean and 1 / deviation for the backward pass."""
     x_, branch_, words_ = carray(x, (rows, width)), carray(branch, (rows, width)), carray(words, (rows, width))
     sums_, y_, kept_ = carray(sums, (rows, width)), carray(y, (rows, width)), carray(kept, (rows, width))
     gain_, bias_, z_, statistics_ = (
@@ -180,7 +180,7 @@ def add_and_norm(x, branch, words, settings, gain, bias, sums, y, kept, statisti
 
 @entry(BF16, BF16, F32, F32, BOOL, F32, BF16, BF16, F32, F32, SIZE, SIZE)
 def norm_gradient(gradient, sums, statistics, gain, kept, scale, to_sum, to_branch, to_norm, room, rows, width):
-    """Go back through add_and_norm: ∂z, Dropout(∂z), and the gradients of gain and bias added to `to_norm`."""
+    """Compute ∂z and Dropout(∂z) of `add_and_norm`, and add the gradients of gain and bias to `to_norm`."""
     gradient_, sums_, kept_ = carray(gradient, (rows, width)), carray(sums, (rows, width)), carray(kept, (rows, width))
     to_sum_, to_branch_ = carray(to_sum, (rows, width)), carray(to_branch, (rows, width))
     statistics_, gain_, scale_ = carray(statistics, (rows, 2)), carray(gain, width), carray(scale, 1)[0]

@@ -22,8 +22,9 @@ from transduce.backpropagation.residual import HandwrittenNorm, HandwrittenResid
 from transduce.model.config import SIZES, ModelConfig
 from transduce.model.layers import DecoderLayer, EncoderLayer
 from transduce.model.transformer import Transformer
+from transduce.networks.config import NetworkConfig
 from transduce.networks.handled import Handled
-from transduce.networks.network import Network, NetworkConfig, offset_by_one
+from transduce.networks.network import Network, offset_by_one
 
 HANDLED = Handled(
     "transformer",
@@ -101,7 +102,7 @@ class ForwardPass:
     """The output, followed by idle rows."""
     count: int
     backward: Callable[[Tensor], None]
-    """Adds to all parameters' gradients from that of `padded_ND`, 0 in idle rows, or of `hidden_ND`; call it once."""
+    """Maps the gradient of `padded_ND` (0 in idle rows) or `hidden_ND` to those of all parameters; call it once."""
 
     @property
     def hidden_ND(self) -> Tensor:
@@ -202,7 +203,7 @@ def _final_norm(module: nn.Module) -> HandwrittenNorm | None:
 def handwritten(network: Network, *, dtype: torch.dtype) -> HandwrittenNetwork | None:
     """Return the network with a handwritten backward pass, or None if this package does not implement it.
 
-    It is for the CPU alone: on a GPU, autograd has fused kernels.
+    It also returns None on a GPU, where autograd has fused kernels.
     """
     if type(network) is not Transformer or obstacle(network.config) or network.output.matrix_VD.device.type != "cpu":
         return None

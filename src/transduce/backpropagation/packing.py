@@ -8,7 +8,7 @@ padded sentences:
     (N, P·H·E)  →  (P, B·H, L, E)
 
 This is one gather of rows of length E, by an index that all layers share; a second gather converts the results back.
-Padding positions read row 0, and nothing sees their results. L is at least 16, since a softmax over fewer keys than a
+Padding positions read row 0, and nothing reads their results. L is at least 16, since a softmax over fewer keys than a
 vector register holds is ten times slower.
 """
 

@@ -48,6 +48,7 @@ class HandwrittenResidual:
     """The residual connection and norm of section 3.1 around a sub-layer."""
 
     def __init__(self, module: Residual) -> None:
+        assert isinstance(module.norm, nn.LayerNorm), "the allow-list holds layer normalisation only"
         self.is_pre_norm, self.norm, self.dropout = module.is_pre_norm, HandwrittenNorm(module.norm), module.dropout.p
 
     def forward(self, x_ND: Tensor, sublayer: Sublayer, *, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:

@@ -6,9 +6,13 @@ Only this package prints. Commands import the library inside their bodies, so th
 import io
 import os
 import sys
+from pathlib import Path
+from typing import TextIO
 
 from transduce.cli.application import app
 from transduce.errors import TransduceError
+from transduce.extras import LEARNING
+from transduce.files import disk_faults_explained
 
 _CURABLE = 2
 _READER_HAS_GONE = 141  # 128 + 13, the exit code of a program that SIGPIPE ended
@@ -19,20 +23,31 @@ def main() -> None:
     _use_utf_8()
     stdout = sys.stdout
     try:
-        try:
-            app()
-        finally:
-            stdout.flush()  # flush here: an error in Python's own flush at exit cannot be caught
+        with disk_faults_explained(Path("standard output")):  # other files have a name in their error
+            try:
+                app()
+            finally:
+                stdout.flush()  # flush here: an error in Python's own flush at exit cannot be caught
     except TransduceError as error:
         sys.stderr.write(f"transduce: {error}\n")
+        _discard(stdout)
+        sys.exit(_CURABLE)
+    except ModuleNotFoundError as fault:
+        if fault.name not in LEARNING:
+            raise
+        sys.stderr.write(f"transduce: this command needs {fault.name}: pip install 'transduce[train]'\n")
         sys.exit(_CURABLE)
     except (BrokenPipeError, SystemExit) as end:
         # When typer itself meets a closed pipe, it exits with code 1, which we reserve for bugs.
         if not isinstance(end, BrokenPipeError) and not isinstance(end.__context__, BrokenPipeError):
             raise
-        # The reader has closed the pipe (`| head`). Python flushes stdout again at exit; discard that output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+        _discard(stdout)  # the reader has closed the pipe (`| head`)
         sys.exit(_READER_HAS_GONE)
+
+
+def _discard(stdout: TextIO) -> None:
+    """Discard what Python flushes to stdout at exit: that flush would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
 
 
 def _use_utf_8() -> None:

@@ -6,6 +6,7 @@ import typer
 
 from transduce.cli.attention import attention
 from transduce.cli.average import average
+from transduce.cli.calibrate import calibrate
 from transduce.cli.compare import compare
 from transduce.cli.demo import demo
 from transduce.cli.describe import describe
@@ -50,6 +51,7 @@ app.command()(average)
 app.command()(translate)
 app.command()(evaluate)
 app.command()(compare)
+app.command()(calibrate)
 app.command()(likelihood)
 app.command()(attention)
 app.command()(export)

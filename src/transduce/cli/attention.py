@@ -35,7 +35,7 @@ def attention(
     """Show the attention weights of every head for each sentence of a text and its translation."""
     from transduce.cli.loading import load_translator
     from transduce.errors import ConfigError
-    from transduce.files import write_atomically
+    from transduce.files import require_place_for_file, write_atomically
     from transduce.inspection.page import attention_page
     from transduce.translator import Glossary, read_glossary
 
@@ -44,6 +44,8 @@ def attention(
             raise ConfigError(
                 f"{name} has no effect on a translation that you give with --target. Leave one of them out."
             )
+    if not json_output:
+        require_place_for_file(output)
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = load_translator(model, precision=precision, threads=threads)
     if target is None and sentence is None:

@@ -17,26 +17,37 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run directories made by `transduce train`.")],
     samples: Annotated[int, typer.Option(help="Resamplings of the significance test.", min=1)] = 1000,
     json_output: Json = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the comparison as a page that needs no network.")
+    ] = None,
 ) -> None:
     """Show runs side by side: settings that differ, scores, spread over seeds, significance, curves."""
     from rich.console import Console
 
+    from transduce.cli.comparison_page import comparison_page
     from transduce.cli.comparison_tables import draw_comparison
     from transduce.cli.terminal import terminal_progress
     from transduce.errors import ConfigError
     from transduce.evaluation.comparison import compare_runs
+    from transduce.files import require_place_for_file, write_atomically
 
     different = list({path.resolve(): path for path in runs}.values())
     if len(different) < 2:
         raise ConfigError("A comparison needs at least two runs: transduce compare runs/a runs/b.")
+    if html is not None:
+        require_place_for_file(html)
     read = [_read_run(path) for path in different]
     with terminal_progress() as progress, progress.stage("comparing", unit="runs") as stage:
         found = compare_runs(read, curve_names=_CURVES, samples=samples)
         stage.advance(len(read))
+    if html is not None:  # before the tables, whose reader may close the pipe
+        write_atomically(html, comparison_page(found))
     if json_output:
         typer.echo(found.model_dump_json(indent=2))
     else:
         draw_comparison(Console(highlight=False), found)
+    if html is not None:
+        typer.echo(f"wrote {html}: open it in a browser", err=json_output)
 
 
 def _read_run(path: Path) -> "ComparedRun":

@@ -17,7 +17,7 @@ from transduce.evaluation.comparison import (
     SettingThatDiffers,
 )
 
-_TITLES = {"valid/loss": "Validation loss", "valid/bleu": "Validation BLEU"}
+TITLES = {"valid/loss": "Validation loss", "valid/bleu": "Validation BLEU"}
 _BARS = "▁▂▃▄▅▆▇█"
 _CURVE_WIDTH = 30
 
@@ -110,7 +110,7 @@ def _draw_curves(console: Console, curves: Sequence[Curve], letters: dict[str, s
                 *(f"{value:.3f}" for value in (curve.values[0], curve.values[-1], best)),
                 f"{curve.steps[curve.values.index(best)]:,}",
             )
-        console.print(f"\n{_TITLES.get(name, name)}", style="bold")
+        console.print(f"\n{TITLES.get(name, name)}", style="bold")
         console.print(table)
 
 

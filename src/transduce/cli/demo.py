@@ -33,18 +33,22 @@ def demo(
 ) -> None:
     """Train a Transformer on a bundled corpus, score it, translate with it, and show its attention."""
     from transduce.cli.terminal import terminal_progress
+    from transduce.files import require_place_for_file, require_place_for_folder, write_atomically
 
     if corpus_folder is not None:
         from transduce.demo import write_corpus
 
+        require_place_for_folder(corpus_folder)
         write_corpus(corpus_folder, pairs=pairs)
         typer.echo(f"wrote train, valid, test, test_combinations and test_long as .tsv into {corpus_folder}")
         return
     from transduce.demo.demonstration import FULL, QUICK, demonstrate
-    from transduce.files import write_atomically
     from transduce.training.interruption import stopping_on_signals
 
     output = output.with_name(f"{output.name}-quick") if quick else output
+    require_place_for_folder(output)
+    if json_file is not None:
+        require_place_for_file(json_file)
     with terminal_progress() as progress, stopping_on_signals() as stop:
         try:
             shown = demonstrate(

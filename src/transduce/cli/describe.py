@@ -8,7 +8,7 @@ import typer
 from transduce.cli.options import Json
 
 if TYPE_CHECKING:
-    from transduce.networks.network import NetworkConfig
+    from transduce.networks.config import NetworkConfig
     from transduce.training.config import TrainingConfig
 
 
@@ -34,19 +34,17 @@ def describe(
 
 
 def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]:
-    from transduce.architectures import empty_network
     from transduce.engine import choose_precision
     from transduce.networks import cost
 
     config, training = _described(what)
     if vocabulary is not None:
         config = config.model_copy(update={"vocabulary_size": vocabulary})
-    network = empty_network(config)
-    pair = network.cost(length, length)
+    pair = config.cost(length, length)
     facts: dict[str, Any] = {
         "name": what,
         "architecture": config.model_dump(mode="json"),
-        "parameters": {"total": cost.parameter_count(network), "by_part": cost.parameters_by_part(network)},
+        "parameters": {"total": cost.parameter_count(config), "by_part": cost.parameters_by_part(config)},
         "operations_per_token": {
             "length": length,
             "forward": pair.forward // length,
@@ -56,14 +54,14 @@ def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]
             "path_length": pair.path_length,
         },
         "memory_bytes": {
-            "translation_float32": cost.translation_memory(network),
-            "translation_int8": cost.translation_memory(network, bytes_per_weight=1),
+            "translation_float32": cost.translation_memory(config),
+            "translation_int8": cost.translation_memory(config, bytes_per_weight=1),
         },
         "automatic_precision": choose_precision("auto", [config]),
     }
     if training is not None:
         tokens = training.micro_batch_tokens or training.batch_tokens
-        facts["memory_bytes"]["training"] = cost.training_memory(network, tokens=tokens)
+        facts["memory_bytes"]["training"] = cost.training_memory(config, tokens=tokens)
         facts["memory_bytes"]["training_tokens_at_once"] = tokens
         if training.steps is not None:
             facts["schedule"] = {

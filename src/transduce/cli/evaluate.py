@@ -66,7 +66,7 @@ def evaluate(
     threads: Threads = None,
     json_output: Json = False,
 ) -> None:
-    """Score a model on a test set: BLEU, chrF2, TER, perplexity and speed. The scores are also saved with the model."""
+    """Score a model on a test set: BLEU, chrF2, TER, perplexity, speed. All are saved with the model if possible."""
     from transduce.cli.terminal import terminal_progress
 
     model, test = _model_and_test(names, has_hypotheses=hypotheses is not None)
@@ -210,6 +210,7 @@ def _output_of(name: str, test: "ReferenceSet", request: _EvaluationRequest, *, 
 
 def _write_record(result: _Result, *, progress: "Progress") -> Path | None:
     """Save the scores with the model that they belong to; return the folder."""
+    from transduce.errors import RunError
     from transduce.evaluation.record import write_evaluation
 
     if result.model_folder is None:
@@ -218,8 +219,8 @@ def _write_record(result: _Result, *, progress: "Progress") -> Path | None:
         return write_evaluation(
             result.model_folder, result.record, hypotheses=result.hypotheses, references=result.test.references
         )
-    except OSError as fault:
-        progress.warn(f"the scores could not be saved in {result.model_folder} ({fault})")
+    except (OSError, RunError) as fault:
+        progress.warn(f"the scores are not saved with the model. {fault}")
         return None
 
 

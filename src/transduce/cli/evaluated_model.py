@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transduce.cli.loading import load_translator
-from transduce.compute import processor_name
 from transduce.decoding.config import DecodingOptions
 from transduce.evaluation.evaluate import System, SystemOutput
-from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
 from transduce.evaluation.record import TranslationSettings
 from transduce.files import sha256_of_file
+from transduce.machine import processor_name
 from transduce.model_directory import WEIGHTS, Description, Languages
 from transduce.translator import Translator
 from transduce.translator.translator import WantedPrecision
@@ -32,14 +31,15 @@ def open_model(
     """Load a model; `search` overrides the model's own search settings."""
     translator = load_translator(name, precision=precision, threads=threads)
     directory = translator.models[0]
-    config = translator.configure(**search)
-    network, tokenizers = translator.networks[0], translator.tokenizers
+    # Score the output of the search, without repairs of placeholders, punctuation and capitals.
+    options: DecodingOptions = {"keep_placeholders": "report", "keep_form": False, **search}
+    config = translator.configure(**options)
 
     def translate(texts: Sequence[str]) -> list[SystemOutput]:
         return [SystemOutput(found.text, len(found.tokens)) for found in translator.translate_all(texts, config)]
 
     def log_probabilities(pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
-        return log_probabilities_of_pairs(network, encode_pairs(tokenizers, pairs))
+        return [list(found.log_probabilities) for found in translator.likelihood(pairs)]
 
     system = System(
         name,

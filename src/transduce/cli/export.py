@@ -32,7 +32,8 @@ def export(
         Literal["huggingface", "ctranslate2", "argos", "transduce"],
         typer.Option(
             "--format",
-            help="huggingface: a directory for MarianMTModel. ctranslate2: a directory for CTranslate2. argos: a "
+            help="huggingface: a directory for MarianMTModel, or for Pegasus if the model is pre-norm (as the "
+            "bundled one is). ctranslate2: a directory for CTranslate2. argos: a "
             "package for Argos Translate and LibreTranslate, DEST.argosmodel. transduce: a model directory with "
             "smaller weights.",
         ),
@@ -58,6 +59,7 @@ def export(
 ) -> None:
     """Write a model in the format of another program, or with smaller weights."""
     from transduce.errors import ConfigError
+    from transduce.files import require_place_for_folder
     from transduce.model_directory import find_model, load_model
 
     possible = STORED_AS[format_name]
@@ -65,6 +67,7 @@ def export(
         raise ConfigError(f"--format {format_name} stores weights as {' or '.join(possible)}, not as {weights}.")
     if card is not None and format_name != "transduce":
         raise ConfigError(f"--card works with --format transduce only, not with {format_name}.")
+    require_place_for_folder(destination.parent)
     words = card.read_text(encoding="utf-8") if card is not None else ""
     typer.echo(_write(load_model(find_model(model)), destination, format_name, weights or possible[0], words))
 

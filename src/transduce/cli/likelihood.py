@@ -35,20 +35,17 @@ def likelihood(
     from transduce.cli.evaluated_model import open_model
     from transduce.cli.terminal import terminal_progress
     from transduce.data.formats import Corpus, Selection
-    from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
     from transduce.evaluation.perplexity import TextLikelihood, likelihood_of, total_likelihood
 
     opened = open_model(model, search={}, threads=threads)
     selection = Selection(source_language or opened.languages.source, target_language or opened.languages.target)
-    tokenizers, network = opened.translator.tokenizers, opened.translator.networks[0]
     totals: list[TextLikelihood] = []
     with terminal_progress() as progress, progress.stage("likelihood", unit="pairs") as stage:
         for some in _windows(Corpus(pairs, selection).pairs()):
-            encoded = encode_pairs(tokenizers, [(pair.source, pair.target) for pair in some])
-            rows = log_probabilities_of_pairs(network, encoded)
-            own = [likelihood_of(pair.target, row) for pair, row in zip(some, rows, strict=True)]
-            for pair, (_, target), row in zip(some, encoded, rows, strict=True):
-                pieces = [tokenizers.target.piece(token) for token in target]
+            found = opened.translator.likelihood([(pair.source, pair.target) for pair in some])
+            own = [likelihood_of(pair.target, each.log_probabilities) for pair, each in zip(some, found, strict=True)]
+            for pair, each in zip(some, found, strict=True):
+                pieces, row = each.tokens, each.log_probabilities
                 typer.echo(_json_line(pair, pieces, row) if json_output else _plain_line(pieces, row))
             totals = [total_likelihood([*totals, *own])]
             stage.advance(len(some))

@@ -55,9 +55,9 @@ def _in_folders(folders: "list[Path]") -> "Iterator[dict[str, Any]]":
 
 def _facts(folder: Path) -> dict[str, Any]:
     """Return the facts in a model's config.json, or its error: one bad model must not hide the others."""
-    from transduce.architectures import parameter_count
     from transduce.errors import ModelError
     from transduce.model_directory import read_description
+    from transduce.networks.cost import parameter_count
 
     try:
         description = read_description(folder)

@@ -55,6 +55,14 @@ UsesConsensus = Annotated[
 GlossaryFile = Annotated[
     Path | None, typer.Option(help="Terms and their translations: two columns in a .tsv, .csv or .jsonl file.")
 ]
+KeepPlaceholders = Annotated[
+    Literal["enforce", "report", "off"] | None,
+    typer.Option(
+        help="If a translation lacks a placeholder, URL, tag or number of its source: enforce searches again for one "
+        "that has them, and leaves a document's segment untranslated if there is none; report only says so; off does "
+        "not look. The model's setting unless given, which is usually enforce."
+    ),
+]
 TermsMode = Literal["enforced", "preferred"]
 Terms = Annotated[
     TermsMode,

@@ -8,12 +8,13 @@ import typer
 
 from transduce.cli.options import PrecisionName, TermsMode, Threads
 
-_EXTRA = ("fastapi", "multipart", "prometheus_client", "py3langid", "uvicorn")
-
 
 def serve(
     models: Annotated[
-        list[str] | None, typer.Argument(metavar="[MODEL]...", help="Model directories, runs, or bundled names.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL]...", help="Model directories, runs, or bundled names; all bundled models unless given."
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -80,24 +81,15 @@ def serve(
     """
     given = {**locals(), "allow_anonymous": allow_anonymous or None, "models": models or None}
     flags = {name: value for name, value in given.items() if value not in (None, []) and name != "config"}
-    _require_extra()
+    from transduce.extras import SERVING, require
+
+    require(SERVING, purpose="Serving", extra="serve")
+    from transduce.model_directory import bundled_models
     from transduce.serving.config import gather_options, read_options
     from transduce.serving.server import serve as run_server
 
-    file = read_options(config) if config is not None else {}
+    file = {"models": list(bundled_models()), **(read_options(config) if config is not None else {})}
     run_server(
         gather_options(file=file, environment=os.environ, flags=flags),
         announce=lambda address: typer.echo(f"serving on {address} (Ctrl-C stops)"),
     )
-
-
-def _require_extra() -> None:
-    from importlib.util import find_spec
-
-    from transduce.errors import ConfigError
-
-    missing = [name for name in _EXTRA if find_spec(name) is None]
-    if missing:
-        raise ConfigError(
-            f'Serving needs libraries that are not installed ({", ".join(missing)}): pip install "transduce[serve]"'
-        )

@@ -8,21 +8,19 @@ import typer
 from transduce.cli.options import Json
 
 LIBRARIES = (
-    "torch",
+    "markdown-it-py",
     "numpy",
     "polib",
+    "py3langid",
     "pydantic",
     "rich",
     "sacrebleu",
     "sacremoses",
-    "safetensors",
     "sentencepiece",
     "sentencex",
-    "tensorboardX",
     "typer",
-    "zstandard",
 )
-OPTIONAL = ("ctranslate2", "numba")
+OPTIONAL = ("torch", "safetensors", "tensorboardX", "zstandard", "ctranslate2", "numba")
 # Processor features that decide the speed of training (bf16) and translation (int8), with their names on Linux.
 FEATURES = {
     "avx2": ("avx2",),
@@ -47,15 +45,12 @@ def _gather() -> dict[str, Any]:
     import platform
     import shutil
 
-    import torch
-
-    from transduce.compute import available_cores, configure_compute, processor_flags, processor_name
     from transduce.engine import choose_precision
+    from transduce.machine import available_cores, processor_flags, processor_name
     from transduce.model.config import ModelConfig
     from transduce.version import __version__
 
-    chosen = configure_compute(threads=None, precision="auto")
-    translation = choose_precision("auto", [ModelConfig()], device="cpu")
+    capability, device, precision = _torch_choices()
     flags = processor_flags()
     features = [name for name, names in FEATURES.items() if flags & set(names)] if flags else None
     total, available = _memory()
@@ -68,17 +63,31 @@ def _gather() -> dict[str, Any]:
             "name": processor_name(),
             "features": features,
             "cores_available": available_cores(),
-            "torch_uses": torch.backends.cpu.get_cpu_capability(),
+            "torch_uses": capability,
         },
         "chosen": {
-            "device": chosen.device,
-            "threads": chosen.threads,
-            "precision": chosen.precision,
-            "translation": translation,
+            "device": device,
+            "threads": available_cores(),
+            "precision": precision,
+            "translation": choose_precision("auto", [ModelConfig()]),
         },
         "memory_bytes": {"total": total, "available": available},
         "disk_free_bytes": shutil.disk_usage(Path.cwd()).free,
     }
+
+
+def _torch_choices() -> tuple[str | None, str | None, str | None]:
+    """Return torch's instruction set, and the device and precision of a training; None without torch."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        return None, None, None
+    import torch
+
+    from transduce.compute import configure_compute
+
+    chosen = configure_compute(threads=None, precision="auto")
+    return torch.backends.cpu.get_cpu_capability(), chosen.device, chosen.precision
 
 
 def _version_of(library: str) -> str | None:
@@ -121,11 +130,11 @@ def as_lines(facts: dict[str, Any]) -> str:
         "platform": facts["platform"],
         "processor": processor["name"],
         "features": "unknown" if features is None else " ".join(features) or "none of those that matter for speed",
-        "torch uses": processor["torch_uses"],
+        "torch uses": processor["torch_uses"] or "nothing: torch is not installed",
         "cores": f"{processor['cores_available']} available",
-        "device": chosen["device"],
+        "device": chosen["device"] or "cpu",
         "threads": chosen["threads"],
-        "precision": f"{chosen['precision']} to train, {chosen['translation']} to translate (auto)",
+        "precision": f"{chosen['precision'] or 'nothing'} to train, {chosen['translation']} to translate (auto)",
         "memory": f"{_gigabytes(memory['total'])}, {_gigabytes(memory['available'])} available",
         "disk": f"{_gigabytes(facts['disk_free_bytes'])} free here",
     }

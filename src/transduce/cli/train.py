@@ -30,13 +30,21 @@ def train(
         list[str] | None,
         typer.Option("--test", help="Test text, for `transduce evaluate`; part of the training text unless given."),
     ] = None,
+    mixed_text: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mix",
+            help="Other text to mix in, repeatable: an epoch holds as many of its pairs as of --train. With "
+            "--start-from, give text like that which the model learned, so that it does not forget it.",
+        ),
+    ] = None,
     source_language: Annotated[str | None, typer.Option("--from", help="Source language, such as en.")] = None,
     target_language: Annotated[str | None, typer.Option("--to", help="Target language, such as de.")] = None,
     output: Annotated[
         Path | None, typer.Option(help="The run directory. If it holds a run, training continues there.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="tiny, small, base, big, …; chosen by the corpus size unless given.")
+        str | None, typer.Option(help="tiny, small, base, big, …; chosen by the number of pairs unless given.")
     ] = None,
     overrides: Annotated[
         list[str] | None,
@@ -44,7 +52,10 @@ def train(
             "--set", metavar="SECTION.KEY=VALUE", help="Set any key, repeatable; `transduce settings` lists them."
         ),
     ] = None,
-    start_from: Annotated[str | None, typer.Option(help="Start from the weights and tokenizer of this model.")] = None,
+    start_from: Annotated[
+        str | None,
+        typer.Option(help="Adapt this model: start from its weights and tokenizer, with a schedule for fine-tuning."),
+    ] = None,
     threads: Threads = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Prepare the text, estimate the training time, and stop.")
@@ -55,6 +66,7 @@ def train(
 ) -> None:
     """Train a model on parallel text. Needs --train and --output; run it again to continue."""
     from transduce.errors import ConfigError
+    from transduce.files import require_place_for_folder
     from transduce.pipeline.command import request_of
 
     request = request_of(
@@ -62,7 +74,11 @@ def train(
         preset=preset,
         overrides=overrides or (),
         corpora={"train": train_text, "valid": valid_text, "test": test_text},
-        data={"source_language": source_language, "target_language": target_language},
+        data={
+            "source_language": source_language,
+            "target_language": target_language,
+            "corpora": [{"files": [name], "weight": "equal"} for name in mixed_text or ()],
+        },
         training={"threads": threads, "start_from": start_from},
     )
     if write_experiment is not None:
@@ -72,6 +88,7 @@ def train(
         output = Path("runs") / experiment.stem
     if output is None:
         raise ConfigError("Name the run directory: --output runs/NAME.")
+    require_place_for_folder(output)
     _train(request, output, is_dry=dry_run)
 
 

@@ -1,6 +1,7 @@
 """`transduce translate`: translates text line by line, or fills in the translations that a document lacks."""
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
@@ -9,6 +10,7 @@ import typer
 from transduce.cli.options import (
     Beam,
     GlossaryFile,
+    KeepPlaceholders,
     LengthPenalty,
     ModelName,
     PrecisionOption,
@@ -37,8 +39,8 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="Text files with a sentence or paragraph per line, or documents: .po, .tmx, .xlf, .tsv, .jsonl, "
-            ".html. Standard input if none is given, or for -.",
+            help="Text files with a sentence or paragraph per line, or documents: .po, .tmx, .xlf, .tsv, .csv, .jsonl, "
+            ".json, .properties, .srt, .vtt, .md, .html, .docx. Standard input if none is given, or for -.",
         ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Translate this text instead of files.")] = None,
@@ -46,7 +48,11 @@ def translate(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
     format_name: Annotated[
         str | None,
-        typer.Option("--format", help="text, po, tmx, xliff, tsv, jsonl or html; by the file name unless given."),
+        typer.Option(
+            "--format",
+            help="text, po, tmx, xliff, tsv, csv, jsonl, json, properties, srt, vtt, markdown, html or docx; by the "
+            "file name unless given.",
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="In a document, also replace existing translations.")
@@ -54,8 +60,32 @@ def translate(
     resume: Annotated[bool, typer.Option("--resume", help="Continue a document that was interrupted.")] = False,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
+    source_column: Annotated[
+        str | None, typer.Option(help="In a table: the source column, by name or by number from 1.")
+    ] = None,
+    target_column: Annotated[
+        str | None, typer.Option(help="In a table: the column to fill in, by name or by number from 1.")
+    ] = None,
     glossary: GlossaryFile = None,
     terms: Terms = "enforced",
+    keep_placeholders: KeepPlaceholders = None,
+    keep_form: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-form/--no-keep-form",
+            help="Give a translation the final punctuation and the capitals of its source; the model's setting unless "
+            "given, which is usually on.",
+        ),
+    ] = None,
+    leave_below: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="In a document, leave segments untranslated whose confidence is below this: the estimated probability "
+            "that chrF would be at least 60. Needs a model with a calibration (`transduce calibrate`).",
+        ),
+    ] = None,
     beam: Beam = None,
     length_penalty: LengthPenalty = None,
     shortlist: UsesShortlist = None,
@@ -88,6 +118,8 @@ def translate(
         "shortlist": shortlist,
         "consensus": consensus,
         "alternatives": alternatives,
+        "keep_placeholders": keep_placeholders,
+        "keep_form": keep_form,
         "sample": sample or None,
         "temperature": temperature,
         "top_k": top_k,
@@ -102,6 +134,8 @@ def translate(
         overwrite=overwrite,
         resume=resume,
         languages=(source_language, target_language),
+        columns=(source_column, target_column),
+        leave_below=leave_below,
     )
     if request.documents:
         _refuse_lines_only(json_output=json_output, alternatives=alternatives)
@@ -145,8 +179,11 @@ def _translate_stream(
                 stream.write(_line(translation, is_json=is_json) + "\n")
                 if translation.refusal:
                     warnings.append(f"line {number} is left empty: {translation.refusal}")
-                if absent := glossary.absent(translation.source, translation.text):
+                absent = glossary.absent(translation.source, translation.text)
+                if absent:
                     warnings.append(f"line {number} lacks the terms {', '.join(absent)}")
+                if lost := [own for own in _losses(translation) if own not in absent]:
+                    warnings.append(f"line {number} lacks {', '.join(lost)}")
                 stage.advance()
         stream.flush()
     except KeyboardInterrupt:
@@ -189,9 +226,16 @@ def _translate_interactively(
                 typer.echo(_line(translation, is_json=is_json))
                 if translation.refusal:
                     typer.echo(f"transduce: {translation.refusal}", err=True)
+                if lost := _losses(translation):
+                    typer.echo(f"transduce: the translation lacks {', '.join(lost)}", err=True)
     except KeyboardInterrupt:
         pass
     typer.echo("", err=True)
+
+
+def _losses(translation: "Translation") -> tuple[str, ...]:
+    """Return the placeholders, terms and numbers that a translation lost."""
+    return (*translation.missing, *translation.missing_numbers)
 
 
 def _line(translation: "Translation", *, is_json: bool) -> str:
@@ -222,8 +266,13 @@ def _inputs(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
         return iter([io.BytesIO(text.encode("utf-8", "surrogateescape"))])
 
     def opened() -> "Iterator[BinaryIO]":
+        from transduce.documents.kinds import refuse_other_kinds
+
         for name in files or ["-"]:
             if name == "-":
+                # A terminal or a test's stream has no bytes to look at before they are read.
+                if isinstance(sys.stdin.buffer, io.BufferedReader) and not sys.stdin.isatty():
+                    refuse_other_kinds(Path("stdin"), sys.stdin.buffer.peek(), format_name="text")
                 yield sys.stdin.buffer
             else:
                 with Path(name).open("rb") as file:
@@ -234,9 +283,13 @@ def _inputs(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
 
 def _refuse_to_overwrite(output: Path | None, *, force: bool) -> None:
     from transduce.errors import DataError
+    from transduce.files import require_place_for_file
 
-    if output is not None and output.exists() and not force:
+    if output is None:
+        return
+    if output.is_file() and not force:
         raise DataError(f"{output} exists already. Add --force to overwrite it, or choose another name.")
+    require_place_for_file(output)
 
 
 def _refuse_lines_only(*, json_output: bool, alternatives: int | None) -> None:
@@ -249,10 +302,11 @@ def _refuse_lines_only(*, json_output: bool, alternatives: int | None) -> None:
 def _refuse_documents_only(request: DocumentRequest) -> None:
     from transduce.errors import DataError
 
-    if request.overwrite or request.resume or any(request.languages):
+    texts = (*request.languages, *request.columns)
+    if request.overwrite or request.resume or any(texts) or request.leave_below is not None:
         raise DataError(
-            "--overwrite, --resume, --from and --to are for documents. Give a file whose name ends in .po, .tmx, .xlf, "
-            ".tsv, .jsonl or .html, or name its format with --format."
+            "--overwrite, --resume, --leave-below, --from, --to, --source-column and --target-column are for "
+            "documents. Give a file with the ending of a document (see --help), or name its format with --format."
         )
 
 
@@ -260,10 +314,30 @@ def _opened_output(output: Path | None) -> Any:  # noqa: ANN401 - a context mana
     from contextlib import nullcontext
 
     if output is not None:
-        return output.open("w", encoding="utf-8", newline="\n")
+        return _written_file(output)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     return nullcontext(sys.stdout)
+
+
+@contextmanager
+def _written_file(output: Path) -> "Iterator[TextIO]":
+    """Yield a stream that replaces `output` after the block, also after Ctrl-C; an error leaves `output` unchanged."""
+    import io
+
+    from transduce.files import file_written_atomically
+
+    interruption = None
+    with file_written_atomically(output) as file:
+        stream = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=True)
+        try:
+            yield stream
+        except typer.Exit as fault:
+            interruption = fault
+        stream.flush()
+        stream.detach()
+    if interruption is not None:
+        raise interruption
 
 
 def _wide_enough(alternatives: int | None, *, sample: bool) -> int | None:

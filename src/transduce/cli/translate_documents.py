@@ -1,9 +1,9 @@
-"""`transduce translate` for documents: fills in translations in PO, TMX, XLIFF, TSV, JSONL and HTML."""
+"""`transduce translate` for documents: fills in the translations that they lack, or translates them in place."""
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -28,19 +28,30 @@ class DocumentRequest:
     overwrite: bool
     resume: bool
     languages: tuple[str | None, str | None]
+    columns: tuple[str | None, str | None] = (None, None)
+    """The source and target columns of tables, by name or by number from 1."""
+    leave_below: float | None = None
+    """The least confidence of a translation that is filled in."""
 
 
 def requested_documents(files: Sequence[str], *, format_name: str | None) -> tuple[tuple[Path, str], ...]:
-    """Return the documents among the inputs, with their formats, or () if the inputs are lines of text."""
-    if format_name == "text" or (format_name is None and not files):
+    """Return the documents among the inputs, with their formats, or () if the inputs are lines of text.
+
+    Raises DataError for a file that is neither text nor a document that we can fill in.
+    """
+    if not files and format_name is None:
         return ()
-    from transduce.documents.filling import FORMATS, format_of
+    from transduce.documents.kinds import BYTES_TO_LOOK_AT, FORMAT_OF_ENDING, format_of, refuse_other_kinds
     from transduce.errors import DataError
 
-    if format_name is not None and format_name not in FORMATS:
-        raise DataError(f"--format {format_name} is not known. Choose one of text, {', '.join(FORMATS)}.")
+    formats = sorted(set(FORMAT_OF_ENDING.values()))
+    if format_name is not None and format_name not in ("text", *formats):
+        raise DataError(f"--format {format_name} is not known. Choose one of text, {', '.join(formats)}.")
     kinds = [format_name or (format_of(Path(name)) if name != "-" else None) for name in files]
-    if not any(kinds):
+    for name, kind in zip(files, kinds, strict=True):
+        if name != "-":
+            refuse_other_kinds(Path(name), _first_bytes(Path(name), BYTES_TO_LOOK_AT), format_name=kind)
+    if not any(kinds) or format_name == "text":
         return ()
     if None in kinds:
         raise DataError(
@@ -51,10 +62,21 @@ def requested_documents(files: Sequence[str], *, format_name: str | None) -> tup
     return tuple((Path(name), kind) for name, kind in zip(files, kinds, strict=True) if kind is not None)
 
 
+def _first_bytes(path: Path, count: int) -> bytes:
+    from transduce.errors import DataError
+
+    try:
+        with path.open("rb") as file:
+            return file.read(count)
+    except OSError as fault:
+        raise DataError(f"{path} cannot be read ({fault.strerror}). Check its name and permissions.") from None
+
+
 def require_place(request: DocumentRequest) -> None:
     """Raise an error if the output path cannot be used, before a model is loaded."""
     from transduce.documents.journal import journal_beside
     from transduce.errors import DataError
+    from transduce.files import require_place_for_file
 
     if len(request.documents) > 1 and (request.output is None or request.output.is_file()):
         raise DataError("Several documents need an output folder. Name it with --output.")
@@ -62,9 +84,12 @@ def require_place(request: DocumentRequest) -> None:
         raise DataError("--resume continues an interrupted output. Name it with --output.")
     for path, _ in request.documents:
         output = _output_of(path, request)
-        if output is not None and output.exists() and not request.force:
+        if output is None:
+            continue
+        if output.is_file() and not request.force:
             raise DataError(f"{output} exists already. Add --force to overwrite it, or choose another name.")
-        if output is not None and journal_beside(output).exists() and not (request.resume or request.force):
+        require_place_for_file(output)
+        if journal_beside(output).exists() and not (request.resume or request.force):
             raise DataError(
                 f"{journal_beside(output)} is left from an interrupted translation. Add --resume to continue it, or "
                 "--force to start over."
@@ -77,7 +102,7 @@ def fill_documents(
     """Fill in every document, and report the segments that were left untranslated."""
     from transduce.cli.terminal import is_watched, terminal_progress
     from transduce.data.formats import Selection
-    from transduce.documents.filling import fill_document, journal_header, read_document
+    from transduce.documents.filling import FillingRules, copies_tags, fill_document, journal_header, read_document
     from transduce.documents.journal import Journal, journal_beside
     from transduce.files import write_atomically
     from transduce.progress import Silent
@@ -85,18 +110,32 @@ def fill_documents(
     def translate(texts: Sequence[str], first: int) -> "list[Translation]":
         return translator.translate_all(texts, config, numbers=range(first, first + len(texts)), glossary=glossary)
 
-    settings = {"model": translator.fingerprint, "glossary": (glossary.terms, glossary.mode), **config.model_dump()}
+    _require_calibration(translator, request)
+    rules = FillingRules(request.leave_below or 0.0, fills_incomplete=config.keep_placeholders != "enforce")
+    settings = {
+        "model": translator.fingerprint,
+        "calibration": translator.calibration,
+        "glossary": (glossary.terms, glossary.mode),
+        "leave_below": request.leave_below,
+        **config.model_dump(),
+    }
     known = translator.languages
-    selection = Selection(request.languages[0] or known.source, request.languages[1] or known.target)
+    source_column, target_column = (int(name) if name and name.isdecimal() else name for name in request.columns)
+    selection = Selection(
+        request.languages[0] or known.source, request.languages[1] or known.target, source_column, target_column
+    )
     for path, kind in request.documents:
         document = read_document(path, kind, selection=selection, overwrites=request.overwrite)
+        document = replace(document, copies_tags=copies_tags(document, kind, translator))
         output = _output_of(path, request)
         beside = None if output is None else journal_beside(output)
         watched: Any = terminal_progress() if is_watched(sys.stderr) else nullcontext(Silent())
         with _journal_file(beside, resume=request.resume) as file, watched as progress:
             journal = Journal(file, journal_header(document, settings), name=str(beside))
             try:
-                content, report = fill_document(document, kind, translate, journal=journal, progress=progress)
+                content, report = fill_document(
+                    document, kind, translate, journal=journal, rules=rules, progress=progress
+                )
             except KeyboardInterrupt:
                 if beside is not None:
                     typer.echo(f"transduce: interrupted; {journal.count:,} segments are kept for --resume", err=True)
@@ -115,13 +154,20 @@ def fill_documents(
 def _journal_file(path: Path | None, *, resume: bool) -> Iterator[BinaryIO]:
     import tempfile
 
+    from transduce.files import make_folder
+
     if path is None:
         with tempfile.TemporaryFile() as file:
             yield file
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("r+b" if resume and path.exists() else "w+b") as file:
-        yield file
+    make_folder(path.parent)
+    try:
+        with path.open("r+b" if resume and path.exists() else "w+b") as file:
+            yield file
+    except OSError:
+        if path.is_file() and path.read_bytes().count(b"\n") < 2:  # it holds no segment to resume
+            path.unlink()
+        raise
 
 
 def _output_of(path: Path, request: DocumentRequest) -> Path | None:
@@ -130,13 +176,31 @@ def _output_of(path: Path, request: DocumentRequest) -> Path | None:
     return request.output
 
 
+def _require_calibration(translator: "Translator", request: DocumentRequest) -> None:
+    from transduce.errors import ConfigError
+
+    if request.leave_below is not None and (translator.calibration is None or not translator.calibration.confidence):
+        raise ConfigError(
+            "--leave-below needs the confidence of translations, and this model has no calibration. Run `transduce "
+            "calibrate` with pairs that it was not trained on, or leave the option out."
+        )
+
+
 def _print_report(path: Path, report: "FillingReport") -> None:
     kept = f", {report.kept:,} had a translation" if report.kept else ""
     typer.echo(f"{path}: {report.filled:,} filled in{kept}, {len(report.left):,} left", err=True)
-    for where, reason, text in report.left[:_LISTED]:
+    if len(report.left) > 1:
+        for reason, count in report.reasons().most_common(8):
+            typer.echo(f"  {count:,} left: {reason[:100]}", err=True)
+    _print_places(report.left)
+    if report.noted:
+        typer.echo(f"  {len(report.noted):,} filled in although something got lost:", err=True)
+        _print_places(report.noted)
+
+
+def _print_places(places: Sequence[tuple[str, str, str]]) -> None:
+    for where, reason, text in places[:_LISTED]:
         shown = f": {' '.join(text.split())[:60]}" if text else ""
         typer.echo(f"  {where}: {reason}{shown}", err=True)
-    if len(report.left) > _LISTED:
-        typer.echo(f"  and {len(report.left) - _LISTED:,} more", err=True)
-        for reason, count in report.reasons().most_common(5):
-            typer.echo(f"  {count:,} x {reason[:100]}", err=True)
+    if len(places) > _LISTED:
+        typer.echo(f"  and {len(places) - _LISTED:,} more", err=True)

@@ -1,1 +1,1 @@
-"""Parallel text in, batches out: formats, cleaning, the token store, batches of a token budget (5.1)."""
+"""Turns parallel text into batches: formats, cleaning, the token store, batches of a token budget (5.1)."""

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PLAN_VERSION = 2
-"""Which rule plans epochs; checkpoints record it. Version 1 broke ties of length by the other side's length."""
+"""The version of the plan; checkpoints record it. Version 1 broke ties of length by the other side's length."""
 
 Sentences = NDArray[np.int64]
 """Indices of sentences in a token store."""
@@ -50,8 +50,15 @@ class BatchPlan:
     """The steps of every epoch over one set of sentences."""
 
     def __init__(
-        self, source_lengths: NDArray[Any], target_lengths: NDArray[Any], *, tokens_per_step: int, seed: int
+        self,
+        source_lengths: NDArray[Any],
+        target_lengths: NDArray[Any],
+        *,
+        tokens_per_step: int,
+        seed: int,
+        fits: NDArray[np.bool_] | None = None,
     ) -> None:
+        """Plan all sentences, or only those that `fits` marks."""
         assert len(source_lengths) == len(target_lengths), "a pair has two sides"
         assert tokens_per_step > 0, "a step holds tokens"
         self.source_lengths = np.asarray(source_lengths, dtype=np.int64)
@@ -59,14 +66,20 @@ class BatchPlan:
         self.tokens_per_step = tokens_per_step
         self.seed = seed
         self._longer = np.maximum(self.source_lengths, self.target_lengths)
+        self._fits = fits
+        self._sentences = np.arange(len(self._longer)) if fits is None else np.flatnonzero(fits)
 
-    def epoch(self, epoch: int) -> list[Sentences]:
-        """Return the steps of an epoch in order, each a set of sentences.
+    def epoch(self, epoch: int, sentences: Sentences | None = None) -> list[Sentences]:
+        """Return the steps of an epoch in order; they hold `sentences`, or each sentence once.
 
-        Every sentence is in exactly one step. A sentence longer than the budget is a step of its own.
+        A sentence longer than the budget is a step of its own.
         """
-        noise = _Noise(self.seed, epoch)
-        sentences = self._sorted_by_length(np.arange(len(self._longer)), noise)
+        noise = Noise(self.seed, epoch)
+        if sentences is None:
+            sentences = self._sentences
+        elif self._fits is not None:
+            sentences = sentences[self._fits[sentences]]
+        sentences = self._sorted_by_length(sentences, noise)
         first_budget = self.tokens_per_step // 2 + int(noise.draw(1)[0] % np.uint64(self.tokens_per_step // 2 + 1))
         steps = self._cut(sentences, self.tokens_per_step, first_budget=first_budget)
         order = np.argsort(noise.draw(len(steps)), kind="stable")
@@ -85,8 +98,13 @@ class BatchPlan:
             return [share] if len(share) else []
         return self._cut(share, micro_batch_tokens, first_budget=micro_batch_tokens)
 
+    def longest(self) -> int:
+        """Return the sentence with most tokens on both sides together."""
+        both = self.source_lengths[self._sentences] + self.target_lengths[self._sentences]
+        return int(self._sentences[both.argmax()])
+
     def largest(self, batches: list[Sentences]) -> Sentences:
-        """Return the batch that needs most memory: most padded tokens on its larger side, of equals the longest."""
+        """Return the batch that needs most memory: most padded tokens on its larger side, then longest."""
         return max(
             batches, key=lambda batch: (len(batch) * int(self._longer[batch].max()), int(self._longer[batch].max()))
         )
@@ -100,7 +118,7 @@ class BatchPlan:
             computed += len(batch) * int(source.max() + target.max())
         return Padding(tokens, computed)
 
-    def _sorted_by_length(self, sentences: Sentences, noise: "_Noise | None") -> Sentences:
+    def _sorted_by_length(self, sentences: Sentences, noise: "Noise | None") -> Sentences:
         longer = self._longer[sentences]
         ties = np.arange(len(sentences), dtype=np.uint64)
         if noise is not None:
@@ -113,7 +131,7 @@ class BatchPlan:
         pieces = []
         start, limit = 0, first_budget
         while start < len(sentences):
-            # The longest of a step is at least its first, so no more rows than this window can fit.
+            # The longest sentence of a step is at least as long as its first, so at most this many rows fit.
             window = np.maximum.accumulate(longer[start : start + max(1, limit // int(longer[start]))])
             fitting = np.searchsorted(window * np.arange(1, len(window) + 1), limit, side="right")
             rows = max(1, int(fitting))
@@ -122,7 +140,7 @@ class BatchPlan:
         return pieces
 
 
-class _Noise:
+class Noise:
     """Random 64-bit words that depend on the seeds alone.
 
     NumPy guarantees the raw words of a bit generator for all versions and platforms, but not the output of
@@ -133,4 +151,5 @@ class _Noise:
         self._words = np.random.PCG64(np.random.SeedSequence(seeds))
 
     def draw(self, count: int) -> NDArray[np.uint64]:
+        """Return the next `count` words."""
         return np.asarray(self._words.random_raw(count), dtype=np.uint64)

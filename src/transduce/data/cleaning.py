@@ -1,8 +1,8 @@
 """Cleaning rules: each can be switched on or off, counts its dropped pairs exactly, and lists the first of them.
 
 Only rules that cannot cost a good pair are on by default: an empty side, too many tokens for the model, control
-characters. Training text is cleaned by every rule that is on, validation text of empty and overlong pairs only. Test
-text is not cleaned, because a score must be that of the whole file.
+characters. All rules that are on apply to training text, and only those for empty and overlong pairs to validation
+text. Test text is not cleaned, because a score must be that of the whole file.
 
 Control characters are U+0000 to U+001F and U+007F to U+009F without white space. U+0080 to U+009F mostly come from
 Windows-1252 read as Latin-1, which damages the rest of the sentence too.
@@ -88,7 +88,7 @@ class Dropped:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Dropped":
-        """Return the object of which `as_json` returned `value`."""
+        """Return the object that `as_json` converted to `value`."""
         return cls(Counter(value["counts"]), [(str(a), str(b), str(c), str(d)) for a, b, c, d in value["listed"]])
 
     def update(self, other: "Dropped") -> None:

@@ -4,15 +4,52 @@ import re
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from transduce.text.tokenizer import TokenizerKind
+from transduce.text.vocabulary import is_tag
 
-_ADDED_KEYS = frozenset({"pieces", "vocabularies", "source_tokenizer", "source_end"})
+_ADDED_KEYS = frozenset({"corpora", "pieces", "vocabularies", "source_tokenizer", "source_end"})
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
 Column = PositiveInt | str
 """A column by its name in the header, or by its place counted from 1."""
+
+
+class CorpusConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """One of several training corpora: `[[data.corpora]]`."""
+
+    files: tuple[str, ...] = Field(min_length=1)
+    """The text, in the forms of `data.train`."""
+
+    weight: PositiveFloat | Literal["equal"] = 1.0
+    """How often an epoch holds each pair, on average: 1 once, 3 three times, 0.25 a quarter of the pairs, others in
+    every epoch. "equal" is as many pairs as `data.train` has, or all if there are fewer."""
+
+    tag: str | None = None
+    """A mark such as >>de<< before every source of this corpus."""
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def one_file_needs_no_list(cls, value: object) -> object:
+        """Read `files = "a.tsv"` as a list of one."""
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("tag")
+    @classmethod
+    def tag_has_its_form(cls, value: str | None) -> str | None:
+        """Refuse a tag that ordinary text could contain, or that no piece of a vocabulary can hold."""
+        if value is not None and not is_tag(value):
+            raise ValueError(f"{value!r} is no tag. Write up to 12 letters, digits or hyphens as in >>de<<.")
+        return value
 
 
 class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
@@ -21,6 +58,11 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     train: tuple[str, ...] = ()
     """Training text. Each entry is two aligned files written `a.en,a.de`, or one file of pairs: .tsv, .csv, .jsonl,
     .po, .tmx, .xlf or .xliff. Any of them may be compressed (.gz, .xz, .zst, .bz2). (5.1)"""
+
+    corpora: tuple[CorpusConfig, ...] = ()
+    """Further training text, each entry with `files`, `weight` (how often an epoch holds each pair: 1 once, 0.25 a
+    quarter of the pairs; "equal": as many pairs as `train` has) and `tag` (such as >>de<<, put before every source).
+    Pairs are held out of `train`, or of all corpora where `train` is empty."""
 
     valid: tuple[str, ...] = ()
     """Validation text, in the same forms. Without it, pairs are held out of the training text."""
@@ -106,6 +148,24 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
         if self.has_source_tokenizer and (self.tokenizer is None) != (self.source_tokenizer is None):
             raise ValueError("Give both tokenizer and source_tokenizer, or neither.")
         return self
+
+    @model_validator(mode="after")
+    def equal_weights_have_a_measure(self) -> Self:
+        """Refuse a weight relative to `train` where `train` is empty."""
+        if not self.train and any(corpus.weight == "equal" for corpus in self.corpora):
+            raise ValueError('The weight "equal" of a corpus means as many pairs as data.train has. Give data.train.')
+        return self
+
+    @property
+    def training_corpora(self) -> tuple[CorpusConfig, ...]:
+        """`train`, if given, as the first corpus, and `corpora`."""
+        return ((CorpusConfig(files=self.train),) if self.train else ()) + self.corpora
+
+    def names(self, split: str) -> tuple[str, ...]:
+        """Return the names of all corpora of a split, in the order in which they are read."""
+        if split == "train":
+            return tuple(name for corpus in self.training_corpora for name in corpus.files)
+        return {"valid": self.valid, "test": self.test}[split]
 
     @property
     def has_source_tokenizer(self) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from transduce.data.cleaning import Dropped, Rule, rules_for, text_fault
@@ -18,16 +19,16 @@ from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Fingerprint, Pair, Selection
 from transduce.data.portions import in_portions
 from transduce.data.ragged import Ragged, RaggedWriter, map_array
-from transduce.data.sentence_hashes import Hashes, hash_normalized
+from transduce.data.sentence_hashes import Hashes, fold, hash_normalized
 from transduce.files import directory_written_atomically
 from transduce.progress import Progress
 from transduce.text.normalization import normalize
 
 SPLITS = ("train", "valid", "test")
 
-_RECORD = "text.json"
+_RECORD = "text-2.json"  # earlier versions wrote text.json, without folded hashes
 _ORIGINS = np.dtype([("corpus", "<u4"), ("line", "<u8")])
-_HASHES = np.dtype([("source", "<u8"), ("target", "<u8")])
+_HASHES = np.dtype([(name, "<u8") for name in ("source", "target", "folded_source", "folded_target")])
 
 
 class ReadCorpus(BaseModel, frozen=True):
@@ -75,19 +76,23 @@ class TextWriter:
         self._pairs.append_texts([text for pair, _ in kept for text in (pair.source, pair.target)])
         origins = np.array([(self._corpora, pair.line) for pair, _ in kept], dtype=_ORIGINS)
         self._origins.write(origins.tobytes())
-        self._hashes.write(b"".join(hash_normalized(text) for _, normalized in kept for text in normalized))
+        for _, normalized in kept:
+            self._hashes.write(b"".join(map(hash_normalized, (*normalized, *map(fold, normalized)))))
 
 
 class CorpusText:
     """The cleaned pairs of one split, as their files have them."""
 
-    def __init__(self, folder: Path, corpora: Sequence[ReadCorpus]) -> None:
-        self._corpora = corpora
+    def __init__(self, folder: Path, corpora: Sequence[ReadCorpus], *, tags: Sequence[str | None] = ()) -> None:
+        """`tags` has the tag of each corpus, if any has one."""
+        self._corpora, self._tags = corpora, tags
         self._pairs = Ragged(folder, "pairs")
         self._origins = map_array(folder / "origins", _ORIGINS)
         hashes = map_array(folder / "hashes", _HASHES)
         self.source_hashes: Hashes = hashes["source"].astype(np.uint64)
         self.target_hashes: Hashes = hashes["target"].astype(np.uint64)
+        self.folded_source_hashes: Hashes = hashes["folded_source"].astype(np.uint64)
+        self.folded_target_hashes: Hashes = hashes["folded_target"].astype(np.uint64)
 
     def __len__(self) -> int:
         return len(self._origins)
@@ -95,6 +100,17 @@ class CorpusText:
     def pair(self, row: int) -> tuple[str, str]:
         """Return a source and its target."""
         return self._pairs.text(2 * row), self._pairs.text(2 * row + 1)
+
+    def tagged_pair(self, row: int) -> tuple[str, str]:
+        """Return a source, after the tag of its corpus if that has one, and its target."""
+        source, target = self.pair(row)
+        tag = self._tags[int(self._origins["corpus"][row])] if self._tags else None
+        return (source if tag is None else f"{tag} {source}"), target
+
+    @property
+    def corpus_numbers(self) -> NDArray[np.int64]:
+        """The number of each row's corpus, counted from 0."""
+        return np.asarray(self._origins["corpus"], dtype=np.int64)
 
     def origin(self, row: int) -> str:
         """Return the file and line of a pair."""
@@ -140,5 +156,4 @@ def read_corpora(folder: Path, config: DataConfig, *, settings: dict[str, Any], 
 def corpora_of(config: DataConfig, split: str, *, on_read: Callable[[int], None] = lambda count: None) -> list[Corpus]:
     """Return the corpora of a split."""
     selection = Selection(config.source_language, config.target_language, config.source_column, config.target_column)
-    names: tuple[str, ...] = {"train": config.train, "valid": config.valid, "test": config.test}[split]
-    return [Corpus(name, selection, on_read=on_read) for name in names]
+    return [Corpus(name, selection, on_read=on_read) for name in config.names(split)]

@@ -32,12 +32,12 @@ def repetitions(train: CorpusText, rows: PairRows) -> Dropped:
 
 
 def divide(texts: Mapping[str, CorpusText], rows: PairRows, config: DataConfig) -> dict[str, SplitPairs]:
-    """Return the share of every split that has one; `rows` are the training pairs to divide."""
+    """Return the pairs of each split that has any; `rows` are the training pairs to divide."""
     train, rules = texts["train"], rules_for("train", config)
-    valid, test = held_out_sizes(config, len(rows))
-    parts = hold_out(
-        train.source_hashes[rows], train.target_hashes[rows], valid=valid, test=test, seed=config.held_out_seed
-    )
+    may_leave = train.corpus_numbers[rows] < len(config.train or config.names("train"))
+    valid, test = held_out_sizes(config, int(may_leave.sum()))
+    hashes = train.folded_source_hashes[rows], train.folded_target_hashes[rows]
+    parts = hold_out(*hashes, valid=valid, test=test, seed=config.held_out_seed, may_leave=may_leave)
     shares = {"train": SplitPairs(train, rows[parts == SplitPart.TRAIN], rules)}
     for split, part in (("valid", SplitPart.VALID), ("test", SplitPart.TEST)):
         if len(texts[split]):

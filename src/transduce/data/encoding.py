@@ -52,7 +52,8 @@ class StoreBuilder:
 
     def build(self, folder: Path, share: SplitPairs, *, keeps_originals: bool) -> None:
         """Write the store of a share; its notes list the pairs dropped for their length."""
-        pairs = ((int(row), share.text.pair(int(row))) for row in share.rows)
+        pairs = ((int(row), share.text.tagged_pair(int(row))) for row in share.rows)
+        kept = np.zeros(len(share.text), dtype=np.bool_)
         store = token_store_written(
             folder,
             vocabulary_size=self._tokenizers.vocabulary_size,
@@ -65,9 +66,10 @@ class StoreBuilder:
         ):
             dropped = Dropped()
             for some in in_portions(pairs, lambda row_and_pair: sum(map(len, row_and_pair[1]))):
-                self._append(some, share, writer, dropped)
+                kept[self._append(some, share, writer, dropped)] = True
                 stage.advance(len(some))
             writer.notes["dropped"] = dropped.as_json()
+            writer.notes["pairs_of_corpora"] = np.bincount(share.text.corpus_numbers[kept]).tolist()
 
     def _append(
         self,
@@ -75,7 +77,8 @@ class StoreBuilder:
         share: SplitPairs,
         writer: TokenStoreWriter,
         dropped: Dropped,
-    ) -> None:
+    ) -> list[int]:
+        """Add the pairs whose lengths follow the rules, and return their rows."""
         texts = [segmentable(self._tokenizers.protect_pair(*pair)) for _, pair in pairs]
         sources = self._tokenizers.encode_sources([source for source, _ in texts])
         targets = self._tokenizers.encode_targets([target for _, target in texts])
@@ -87,10 +90,13 @@ class StoreBuilder:
                 kept.append(place)
             else:
                 dropped.add(fault, origin=share.text.origin(row), source=source, target=target)
+        rows = [pairs[place][0] for place in kept]
         writer.append(
             [sources[place] for place in kept],
             [targets[place] for place in kept],
             texts=[texts[place] for place in kept],
             originals=[pairs[place][1] for place in kept],
-            source_hashes=share.text.source_hashes[[pairs[place][0] for place in kept]],
+            source_hashes=share.text.source_hashes[rows],
+            folded_hashes=share.text.folded_source_hashes[rows],
         )
+        return rows

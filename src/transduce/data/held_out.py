@@ -1,11 +1,11 @@
 """Selection of the pairs that are held out of the training text for validation and test.
 
 A seeded hash of the source decides, so a corpus that grows keeps most of its held-out pairs. Pairs that share a source
-or a target, directly or through other pairs, form a group, and a group is held out as a whole or not at all. Otherwise
-the training text could hold a test sentence's source or translation. Groups are taken in the order of their smallest
-seeded hash until enough pairs are held out.
+or a target (up to case, spaces and punctuation), directly or through other pairs, form a group, and a group is held out
+as a whole or not at all. Otherwise the training text could hold a test sentence's source or translation. Groups are
+taken in the order of their smallest seeded hash until enough pairs are held out.
 
-A large group ("Yes.", all its translations, and all that those translate) stays in the training text, because it could
+A large group ("Yes.", all its translations, and all their sources) stays in the training text, because it could
 fill the test text alone. Only hashes are in memory, about 100 bytes a pair at the peak.
 """
 
@@ -18,7 +18,7 @@ from transduce.data.config import DataConfig
 from transduce.data.sentence_hashes import Hashes
 
 LARGEST_SHARE = 20
-"""A group may be at most one part in this many of the held-out pairs."""
+"""A group may hold at most 1 / LARGEST_SHARE of the held-out pairs."""
 _MOST = 2000
 
 
@@ -38,8 +38,13 @@ def held_out_sizes(config: DataConfig, pairs: int) -> tuple[int, int]:
     return 0 if config.valid else valid, 0 if config.test else test
 
 
-def hold_out(sources: Hashes, targets: Hashes, *, valid: int, test: int, seed: int) -> NDArray[np.int8]:
-    """Return the part of every pair; `valid` and `test` are held out, or fewer if no group is small enough."""
+def hold_out(
+    sources: Hashes, targets: Hashes, *, valid: int, test: int, seed: int, may_leave: NDArray[np.bool_] | None = None
+) -> NDArray[np.int8]:
+    """Return the part of every pair, with `valid` and `test` pairs held out, or fewer if no group is small enough.
+
+    A group stays in the training text if `may_leave` is False for one of its pairs.
+    """
     parts = np.full(len(sources), SplitPart.TRAIN, dtype=np.int8)
     if valid + test == 0 or len(sources) == 0:
         return parts
@@ -49,6 +54,10 @@ def hold_out(sources: Hashes, targets: Hashes, *, valid: int, test: int, seed: i
     np.minimum.at(smallest, members, _seeded(sources, seed))
     order = np.argsort(smallest, kind="stable")
     part_of_group = np.full(len(names), SplitPart.TRAIN, dtype=np.int8)
+    if may_leave is not None:
+        stays = np.zeros(len(names), dtype=np.bool_)
+        stays[members[~may_leave]] = True
+        order = order[~stays[order]]
     for part, wanted in ((SplitPart.VALID, valid), (SplitPart.TEST, test)):
         free = order[part_of_group[order] == SplitPart.TRAIN]
         part_of_group[_take(free, sizes, wanted)] = part
@@ -59,7 +68,7 @@ def linked_groups(sources: Hashes, targets: Hashes) -> NDArray[np.int64]:
     """Return the group number of every pair: equal for two pairs exactly if shared sources and targets link them.
 
     Each pair begins with its own index. In each round a pair takes the smallest number of all pairs with its source,
-    then with its target, and then the number of the pair that this number is the index of (pointer jumping). That
+    then with its target, and then the number of the pair at that index (pointer jumping). That
     doubles the distance over which numbers travel, so few rounds suffice for any chain.
     """
     sides = [np.unique(hashes, return_inverse=True)[1] for hashes in (sources, targets)]
@@ -88,7 +97,7 @@ def are_repeated(sources: Hashes, targets: Hashes) -> NDArray[np.bool_]:
 
 
 def _take(groups: NDArray[np.int64], sizes: NDArray[np.int64], wanted: int) -> list[int]:
-    """Return the first groups that add up to `wanted` pairs; the last group always stays in the training text."""
+    """Return the first groups that fit into `wanted` pairs, or the smallest if none fits; one group is always left."""
     taken: list[int] = []
     largest = max(1, wanted // LARGEST_SHARE)
     left = wanted

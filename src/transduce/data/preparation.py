@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from transduce.data.config import DataConfig
 from transduce.data.division import counts_in_words
 from transduce.data.report import PreparationReport
@@ -46,7 +44,7 @@ class Prepared:
 
     def training_hashes(self) -> Hashes:
         """Return the sorted hashes of the training sources, which a model keeps to recognise training sentences."""
-        return np.unique(self.train.source_hashes)
+        return self.train.known_hashes()
 
     def reversed(self) -> "Prepared":
         """Return the same corpus from target to source."""
@@ -69,7 +67,7 @@ def prepare(
     progress: Progress = Silent(),  # noqa: B008
 ) -> Prepared:
     """Return the token stores of a corpus; build them at `folder` unless they are there already."""
-    if not config.train:
+    if not config.training_corpora:
         raise ConfigError("data.train is empty. Name the training text: a.en,a.de, or one file of pairs such as x.tsv.")
     record = PreparedRecord.open(folder)
     settings = settings_of(

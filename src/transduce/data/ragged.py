@@ -89,5 +89,5 @@ def map_array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
         raise DataError(
             f"{path} was cut off at {size:,} bytes. Delete {path.parent} and start again to build it again."
         )
-    # A plain view of the map: slicing np.memmap itself costs several times more, and every batch slices hundreds.
+    # A plain view of the map: slicing np.memmap costs several times more, and every batch slices hundreds of rows.
     return np.asarray(np.memmap(path, dtype=dtype, mode="r")) if size else np.empty(0, dtype=dtype)

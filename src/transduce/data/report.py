@@ -75,13 +75,13 @@ class SplitReport(BaseModel, frozen=True):
     beyond_maximum: int
     """The number of pairs that are longer than `data.max_length` and were kept."""
     seen_in_training: int
-    """The number of pairs with a source that is also in the training text."""
+    """The number of pairs whose source is in the training text too, up to case, spaces and punctuation."""
 
     @classmethod
     def of(
         cls, store: TokenStore, dropped: Dropped, *, is_held_out: bool, max_length: int, training: Hashes | None
     ) -> "SplitReport":
-        """Return the figures of a store; `training` holds the sorted source hashes of the training text, if another."""
+        """Return the figures of a store; `training` has the training text's hashes, None if the store is that text."""
         longer = np.maximum(store.source_lengths, store.target_lengths)
         return cls(
             pairs=len(store),
@@ -90,11 +90,11 @@ class SplitReport(BaseModel, frozen=True):
             target=LengthReport.of(store.target_lengths),
             dropped=dict(sorted(dropped.counts.items())),
             beyond_maximum=int((longer > max_length).sum()),
-            seen_in_training=0 if training is None else int(are_known(store.source_hashes, training).sum()),
+            seen_in_training=0 if training is None else int(are_known(store.folded_hashes, training).sum()),
         )
 
     def reversed(self) -> Self:
-        """Return the figures of the same pairs from target to source, without `seen_in_training`, which is unknown."""
+        """Return the figures of the same pairs from target to source; `seen_in_training` is unknown and set to 0."""
         return self.model_copy(update={"source": self.target, "target": self.source, "seen_in_training": 0})
 
 

@@ -25,7 +25,7 @@ Corpora = dict[str, tuple[ReadCorpus, ...]]
 """The corpora that were read, by split."""
 
 _FORMAT = 1
-"""Increase it if a change of the code makes other stores from the same text and settings."""
+"""Increase it when a change of the code gives different stores for the same text and settings."""
 
 
 def settings_of(

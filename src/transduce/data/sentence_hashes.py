@@ -1,12 +1,18 @@
-"""Hashes of eight bytes that recognise a sentence without revealing its text.
+"""Hashes of eight bytes by which a sentence is recognised without revealing its text.
 
 The hash of a normalised sentence is the same on every machine and in every version: a model keeps the hashes of its
 training sources, so that a later evaluation can count the test sentences among them. The chance that any two of ten
 million different sentences share a hash is 1 in 400,000.
+
+A model keeps two hashes of each source: of the sentence, and of the sentence without case, spaces and punctuation, so
+that "guten tag" counts as trained on if "Guten Tag!" was. Models of earlier versions keep only the first.
 """
 
 import hashlib
+import sys
+import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +27,31 @@ def hash_normalized(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
 
 
+def fold(normalized: str) -> str:
+    """Return a normalised sentence without case, spaces and punctuation; a sentence of nothing else stays unchanged."""
+    return normalized.casefold().translate(_ignored()) or normalized
+
+
+def hashes_after_folding(texts: Iterable[str]) -> Hashes:
+    """Return the hash of each sentence after folding."""
+    return sentence_hashes(fold(normalize(text)) for text in texts)
+
+
 def sentence_hashes(texts: Iterable[str]) -> Hashes:
     """Return the hash of each sentence."""
     return np.frombuffer(b"".join(hash_normalized(normalize(text)) for text in texts), dtype="<u8").astype(np.uint64)
 
 
 def are_known(hashes: Hashes, known: Hashes) -> NDArray[np.bool_]:
-    """Return for each hash whether it is in `known`, which is sorted."""
+    """Return for each hash whether it is in `known`, which must be sorted."""
     if len(known) == 0:
         return np.zeros(len(hashes), dtype=np.bool_)
     place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
     return np.asarray(known[place] == hashes)
+
+
+@cache
+def _ignored() -> dict[int, None]:
+    """Return all punctuation, spaces and invisible format characters of Unicode, for `str.translate`."""
+    ignored = ("P", "Z", "Cf")
+    return {code: None for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith(ignored)}

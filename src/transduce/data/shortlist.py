@@ -146,7 +146,7 @@ class _AlignmentPairs:
         return _Block(*_end_to_end(sources), *_end_to_end(targets))
 
     def informative_pairs(self) -> Iterator[int]:
-        """Yield, in order, the pairs with a source token that fewer than `SEEN_ENOUGH` of those yielded before have."""
+        """Yield, in order, each pair with a source token that is in fewer than `SEEN_ENOUGH` earlier pairs."""
         store, seen = self.store, np.zeros(self.store.source_vocabulary_size, dtype=np.int64)
         for pair in np.flatnonzero((store.source_lengths <= LONGEST) & (store.target_lengths <= LONGEST)).tolist():
             tokens = self.source(pair)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel
 
 from transduce.data.cleaning import Dropped, dropped_list
@@ -58,13 +57,18 @@ class Stages:
         if PreparedRecord.open(self._folder) is not None:  # finished before, but the text changed or a store is damaged
             shutil.rmtree(self._folder / TEXT, ignore_errors=True)
         read = self._read()
-        texts = {split: CorpusText(self._folder / TEXT / split, read.corpora[split]) for split in SPLITS}
+        tags = [corpus.tag for corpus in self._config.training_corpora for _ in corpus.files]
+        texts = {
+            split: CorpusText(self._folder / TEXT / split, read.corpora[split], tags=tags if split == "train" else ())
+            for split in SPLITS
+        }
         refuse_empty(texts, read)
         refuse_unexpected(read, self._config.expected_pairs)
         rows = unrepeated(texts["train"], self._config)
         shares = divide(texts, rows, self._config)
         sizes = {TOKENIZER: vocabulary_size, SOURCE_TOKENIZER: source_vocabulary_size or vocabulary_size}
         tokenizers = self._tokenizers(shares["train"], sizes)
+        self._warn_of_unknown_tags(tokenizers)
         stores = self._encode(shares, tokenizers)
         dropped = {split: Dropped.from_json(read.dropped[split]) for split in SPLITS}
         dropped["train"].update(repetitions(texts["train"], rows))
@@ -118,7 +122,11 @@ class Stages:
             return read_tokenizer(place)
         path = given_tokenizers(self._config).get(key)
         if path is None:
-            tokenizer = learn_tokenizer(self._config.pieces, lines, vocabulary_size=size, progress=self._progress)
+            reads_sources = key == "source_tokenizer" or not self._config.has_source_tokenizer
+            tags = self._tags() if reads_sources else ()
+            tokenizer = learn_tokenizer(
+                self._config.pieces, lines, vocabulary_size=size, tags=tags, progress=self._progress
+            )
         else:
             tokenizer = read_tokenizer(tokenizer_file(path, key=key))
             if tokenizer.kind != self._config.pieces:
@@ -128,6 +136,18 @@ class Stages:
                 )
         write_atomically(place, tokenizer.to_bytes())
         return tokenizer
+
+    def _tags(self) -> list[str]:
+        return list(dict.fromkeys(corpus.tag for corpus in self._config.corpora if corpus.tag is not None))
+
+    def _warn_of_unknown_tags(self, tokenizers: TokenizerPair) -> None:
+        for tag in self._tags():
+            pieces = [tokenizers.source.piece(token) for token in tokenizers.source.encode(tag)]
+            if tag not in pieces:
+                self._progress.warn(
+                    f"The vocabulary has no piece {tag}, so the tag is spelled in {len(pieces)} pieces before each "
+                    "source. That works, and makes sources longer; a BPE vocabulary learned by this run would have it."
+                )
 
     def _encode(self, shares: Mapping[str, SplitPairs], tokenizers: TokenizerPair) -> dict[str, TokenStore]:
         builder = StoreBuilder(tokenizers, self._config, progress=self._progress)
@@ -153,7 +173,7 @@ class Stages:
         dropped: Mapping[str, Dropped],
         tokenizers: TokenizerPair,
     ) -> None:
-        training = np.unique(stores["train"].source_hashes)
+        training = stores["train"].known_hashes()
         report = PreparationReport(
             source_language=self._config.source_language,
             target_language=self._config.target_language,

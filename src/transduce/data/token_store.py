@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.data.ragged import Ragged, RaggedWriter, map_array
-from transduce.data.sentence_hashes import Hashes, sentence_hashes
+from transduce.data.sentence_hashes import Hashes, hashes_after_folding, sentence_hashes
 from transduce.errors import DataError
 from transduce.files import directory_written_atomically
 
 _FORMAT = 1
 _DESCRIPTION = "store.json"
-_HASHES = "source.hashes"
+_HASHES, _FOLDED = "source.hashes", "source.folded_hashes"
 
 
 class TokenStoreWriter:
@@ -42,7 +42,7 @@ class TokenStoreWriter:
         self._target = stack.enter_context(RaggedWriter(folder, "target", _id_type(vocabulary_size)))
         self._text = stack.enter_context(RaggedWriter(folder, "text"))
         self._originals = stack.enter_context(RaggedWriter(folder, "originals")) if keeps_originals else None
-        self._hashes = stack.enter_context((folder / _HASHES).open("wb"))
+        self._hashes, self._folded = (stack.enter_context((folder / name).open("wb")) for name in (_HASHES, _FOLDED))
         self.pairs = 0
         self.notes: dict[str, Any] = {}
         """Plain values to keep with the store, such as the dropped pairs."""
@@ -55,14 +55,18 @@ class TokenStoreWriter:
         texts: Sequence[tuple[str, str]],
         originals: Sequence[tuple[str, str]] = (),
         source_hashes: Hashes | None = None,
+        folded_hashes: Hashes | None = None,
     ) -> None:
         """Add pairs: the ids of each side with end tokens, and the normalised text that they encode.
 
-        Symbols replace placeholders in the text. `source_hashes` are those of the sources before that; without them,
-        the sources of `texts` are hashed.
+        Symbols replace placeholders in the text. `source_hashes` and `folded_hashes` are those of the original sources;
+        without them, the sources of `texts` are hashed.
         """
-        hashes = sentence_hashes(source for source, _ in texts) if source_hashes is None else source_hashes
-        self._hashes.write(hashes.astype("<u8").tobytes())
+        sources_of_texts = [source for source, _ in texts]
+        exact = sentence_hashes(sources_of_texts) if source_hashes is None else source_hashes
+        folded = hashes_after_folding(sources_of_texts) if folded_hashes is None else folded_hashes
+        self._hashes.write(exact.astype("<u8").tobytes())
+        self._folded.write(folded.astype("<u8").tobytes())
         self._source.append(sources)
         self._target.append(targets)
         self._text.append_texts([side for pair in texts for side in pair])
@@ -124,6 +128,9 @@ class TokenStore:
             self._text = Ragged(folder, "text")
             self._originals = Ragged(folder, "originals") if description["keeps_originals"] else None
             self.source_hashes: Hashes = map_array(folder / _HASHES, np.dtype("<u8"))
+            has_folded = (folder / _FOLDED).exists()  # not in stores of earlier versions
+            folded = map_array(folder / _FOLDED, np.dtype("<u8")) if has_folded else self.source_hashes
+            self.folded_hashes: Hashes = folded
             self.notes: dict[str, Any] = dict(description["notes"])
             pairs = int(description["pairs"])
             self._sides = (0, 1)
@@ -170,13 +177,19 @@ class TokenStore:
         other._source, other._target = self._target, self._source
         other.source_lengths, other.target_lengths = self.target_lengths, self.source_lengths
         other._sides = (self._sides[1], self._sides[0])
-        other.source_hashes = sentence_hashes(other.text(sentence)[0] for sentence in range(len(self)))
+        sources = [other.text(sentence)[0] for sentence in range(len(self))]
+        other.source_hashes, other.folded_hashes = sentence_hashes(sources), hashes_after_folding(sources)
         return other
+
+    def known_hashes(self) -> Hashes:
+        """Return the sorted hashes, plain and folded, by which a source of this store is recognised."""
+        return np.unique(np.concatenate([self.source_hashes, self.folded_hashes]))
 
     def _check_rows(self, pairs: int) -> None:
         originals = 2 * pairs if self._originals is None else len(self._originals)
-        found = (len(self._source), len(self._target), len(self.source_hashes), len(self._text), originals)
-        if found != (pairs, pairs, pairs, 2 * pairs, 2 * pairs):
+        hashes = len(self.source_hashes), len(self.folded_hashes)
+        found = (len(self._source), len(self._target), *hashes, len(self._text), originals)
+        if found != (pairs, pairs, pairs, pairs, 2 * pairs, 2 * pairs):
             raise DataError(f"{self.folder} is damaged: it does not hold {pairs:,} pairs. Delete it and start again.")
 
 

@@ -11,8 +11,8 @@ grows, and lp grows at most to lp(limit), so no hypothesis alive can still overt
 the n-th best finished score must exceed that bound. If no hypothesis finishes within the limit, the search returns
 those that are alive.
 
-A departure by name, `stop = "full"`, is what other toolkits do: a sentence stops once `beam` hypotheses have finished,
-with any score. An end then counts only if it is among the `beam` best candidates of its step; otherwise poor hypotheses
+A departure by name, `stop = "full"`, as in other toolkits: a sentence stops once `beam` hypotheses have finished, with
+any score. An end then counts only if it is among the `beam` best candidates of its step; otherwise poor hypotheses
 would fill the places, and a sentence would stop too soon.
 
 Width 1 is greedy: one candidate is kept, the most probable token, and the first end token ends the sentence.
@@ -145,7 +145,7 @@ class _BeamSearch:
         self.finished = self.finished.followed_by(ended).at(places_BF)
 
     def release(self, found: list[list[Hypothesis]]) -> Ids | None:
-        """Put the results of sentences that are done into `found`; return the places of the others, None if none is."""
+        """Put the results of done sentences into `found`; return the rows of the others, or None if none is done."""
         is_done_B = self._is_done()
         if not is_done_B.any():
             return None

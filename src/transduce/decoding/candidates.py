@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.errors import ModelError
-from transduce.networks.stepwise import BestExtensions, Ids, LogProbabilities
+from transduce.networks.stepwise import BestExtensions, Ids, LogProbabilities, not_numbers
 
 RUNS = 8  # for each candidate: with 4, more sums are at least m; with 16, there are more maxima to take
 FEWEST_RUNS = 2  # for each candidate; with fewer, all sums are compared
@@ -56,10 +55,7 @@ def stable_topk(values_RN: LogProbabilities, *, count: int) -> tuple[LogProbabil
 def require_numbers(values: NDArray[Any]) -> None:
     """Raise ModelError if a value is NaN."""
     if np.isnan(values).any():
-        raise ModelError(
-            "the model's probabilities are not numbers (NaN): its weights are damaged, or its training diverged. "
-            "Take an earlier checkpoint, or use float32 if it ran in a lower precision."
-        )
+        raise not_numbers()
 
 
 def _best(log_probabilities_BWV: LogProbabilities, alive_BW: LogProbabilities) -> BestExtensions:
@@ -80,7 +76,7 @@ def _reaching_extensions(
     maxima_RU = np.concatenate([runs_RUN.max(axis=2), rows_RV[:, whole:]], axis=1) + alive_R[:, None]
     largest_BC = np.partition(maxima_RU.reshape(len(rows_RV) // beams, -1), -count, axis=1)[:, -count:]
     require_numbers(largest_BC)  # NaN is larger than every number
-    least_B = np.maximum(largest_BC[:, 0], np.finfo(largest_BC.dtype).min)  # where fewer than `count` are possible
+    least_B = np.maximum(largest_BC[:, 0], np.finfo(largest_BC.dtype).min)  # > -inf leaves out impossible extensions
     least_R = least_B.repeat(beams)
     row_M, run_M = _reaching(maxima_RU, least_R)
     is_run_M = run_M < runs

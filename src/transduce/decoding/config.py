@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self, TypedDict
 from pydantic import BaseModel, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 
-class DecodingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+class DecodingConfig(BaseModel, frozen=True, extra="forbid"):
     """Settings of beam search and sampling. The defaults are those of section 6.1."""
 
     beam: PositiveInt = 4
@@ -40,7 +40,19 @@ class DecodingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     translator does it and `decoding.search` does not. Departure.
     """
     alternatives: PositiveInt = 1
-    """Hypotheses returned for each sentence, the best one included: at most `beam`, or any number of samples."""
+    """Hypotheses returned for each sentence, the best one included: at most `beam`, or any number of samples. The
+    translator returns no text twice, so there may be fewer; samples may repeat.
+    """
+    keep_placeholders: Literal["enforce", "report", "off"] = "enforce"
+    """What happens if an output lacks a placeholder, URL, tag or number of its source: with `enforce` the sentence is
+    searched again for an output that has them all (not with `sample`), and what is still missing is reported; with
+    `report` it is only reported; with `off` it is not even looked for. The translator does this, and `decoding.search`
+    does not. Departure.
+    """
+    keep_form: bool = True
+    """Give an output the final punctuation and the capitals of its source: none after a label without a full stop, all
+    capitals for all capitals. The translator does this, and `decoding.search` does not. Departure.
+    """
     sample: bool = False
     """Draw each token from the model's distribution instead of searching; `beam` then has no effect."""
     temperature: PositiveFloat = 1.0
@@ -97,6 +109,8 @@ class DecodingOptions(TypedDict, total=False):
     shortlist: bool
     consensus: bool
     alternatives: int
+    keep_placeholders: Literal["enforce", "report", "off"]
+    keep_form: bool
     sample: bool
     temperature: float
     top_k: int | None

@@ -1,4 +1,4 @@
-"""Beam search for outputs that contain given terms: the grid of Hokamp and Liu (2017), Post and Vilar's banks (2018).
+"""Beam search for outputs with given terms: the grid of Hokamp and Liu (2017), the banks of Post and Vilar (2018).
 
 Hypotheses are grouped by how many tokens of the constraints they have met. Each group is a bank with a beam of its own,
 and hypotheses compete only within their bank. In one beam, a hypothesis that begins a term early has added improbable
@@ -138,7 +138,7 @@ class _ConstrainedSearch:
         return self._padded([[hypothesis.beam for hypothesis in own.alive] for own in self.sentences])
 
     def release(self, found: list[list[Hypothesis]]) -> Ids | None:
-        """Put the results of sentences that are done into `found`; return the places of the others, None if none is."""
+        """Put the results of done sentences into `found`; return the rows of the others, or None if none is done."""
         limits = self.request.limit_B.tolist()
         staying = []
         for row, (sentence, limit) in enumerate(zip(self.sentences, limits, strict=True)):
@@ -161,6 +161,10 @@ class _ConstrainedSearch:
         end = self.request.tokens.end
         cannot_end = [r for r, (row, beam) in enumerate(places) if not self.sentences[row].may_end(beam, end=end)]
         log_probabilities_RV[cannot_end, end] = -math.inf
+        for r, (row, beam) in enumerate(places):
+            hypothesis = self.sentences[row].alive[beam]
+            forbidden = self.sentences[row].constraints.forbidden(hypothesis.progress, hypothesis.tokens)
+            log_probabilities_RV[r, forbidden] = -math.inf
         chosen = [*self._likeliest(log_probabilities_RV), *self._of_terms(log_probabilities_RV, places)]
         extensions: list[dict[tuple[int, int], float]] = [{} for _ in self.sentences]
         for r, token, log_probability in chosen:
@@ -197,7 +201,7 @@ class _ConstrainedSearch:
         return chosen
 
     def _padded(self, rows: list[list[int]]) -> Ids:
-        """Return one row for each sentence; where others have more beams, its first is repeated and ignored."""
+        """Return the rows as one array; a row that is too short repeats its first value, which is ignored."""
         padded = [[*row, *(row[:1] or [0]) * (self.width - len(row))] for row in rows]
         return np.array(padded, dtype=np.int64).reshape(len(rows), self.width)
 

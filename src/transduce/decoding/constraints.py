@@ -10,7 +10,7 @@ begin another term, or end with the beginning of another, they count for the lon
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -45,6 +45,8 @@ class Constraint:
     """A term that must appear, in one of its forms."""
 
     forms: tuple[Form, ...]
+    after: int | None = None
+    """The number of the constraint that must be met first: a closing tag comes after its opening tag."""
 
     @property
     def size(self) -> int:
@@ -54,7 +56,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class ConstraintProgress:
-    """How many of the constraints a hypothesis has met."""
+    """The constraints that a hypothesis has not met yet, and how far it has written one of them."""
 
     unmet: tuple[int, ...]
     """Which constraints are not met yet."""
@@ -64,7 +66,7 @@ class ConstraintProgress:
 
 @dataclass
 class _Node:
-    """A run of tokens that begins forms: how they go on, and which constraint it meets if it is a whole form."""
+    """A run of tokens that begins forms: the tokens that continue it, and the constraint that it meets, if any."""
 
     continuations: set[int] = field(default_factory=set)
     whole: int | None = None
@@ -74,16 +76,29 @@ class _Node:
 class Constraints:
     """All constraints on the outputs of one sentence."""
 
-    def __init__(self, constraints: Sequence[Constraint], edges: WordEdges) -> None:
+    def __init__(
+        self,
+        constraints: Sequence[Constraint],
+        edges: WordEdges,
+        *,
+        limited: Iterable[int] = (),
+        avoided: Sequence[Tokens] = (),
+    ) -> None:
+        """Only a constraint may put a `limited` token into an output, or complete an `avoided` run of tokens."""
         assert all(form.tokens for constraint in constraints for form in constraint.forms), "a form needs tokens"
         self.start = ConstraintProgress(unmet=tuple(range(len(constraints))))
         self._constraints = tuple(constraints)
         self.edges = edges
+        self._limited = frozenset(limited)
+        self._avoided: defaultdict[Tokens, set[int]] = defaultdict(set)
+        for run in avoided:
+            self._avoided[run[:-1]].add(run[-1])
+        self._longest_avoided = max((len(run) - 1 for run in avoided), default=-1)
         self._tries: dict[tuple[int, ...], dict[tuple[Tokens, TermPlace], _Node]] = {}
 
     @property
     def banks(self) -> int:
-        """How many counts of met tokens there are, from none to all."""
+        """The number of banks: one for each number of met tokens, from none to all."""
         return 1 + sum(constraint.size for constraint in self._constraints)
 
     def bank(self, progress: ConstraintProgress) -> int:
@@ -106,6 +121,14 @@ class Constraints:
         """Return the tokens that would begin a term now, or continue one."""
         beginnings = self._trie(progress.unmet)[(), self._place(tokens, len(tokens))].continuations
         return beginnings | self._node(progress, tokens).continuations
+
+    def forbidden(self, progress: ConstraintProgress, tokens: Tokens) -> list[int]:
+        """Return the tokens that may not come next."""
+        wanted = self.wanted(progress, tokens) if self._limited or self._avoided else set[int]()
+        forbidden = set(self._limited)
+        for length in range(min(self._longest_avoided, len(tokens)) + 1):
+            forbidden |= self._avoided.get(tokens[len(tokens) - length :], set())
+        return list(forbidden - wanted)
 
     def awaits_edge(self, progress: ConstraintProgress, tokens: Tokens) -> bool:
         """Return whether a term has just been written and is met unless the next token extends its last word."""
@@ -137,6 +160,8 @@ class Constraints:
             trie: defaultdict[tuple[Tokens, TermPlace], _Node] = defaultdict(_Node)
             trie.update({((), place): _Node() for place in TermPlace})
             for number in reversed(unmet):
+                if self._constraints[number].after in unmet:
+                    continue
                 for form in self._constraints[number].forms:
                     for place in list(TermPlace)[form.begins_from :]:
                         for cut, token in enumerate(form.tokens):

@@ -61,7 +61,7 @@ def _add_probabilities(total: LogProbabilities, more: LogProbabilities) -> None:
     with np.errstate(invalid="ignore"):
         np.subtract(total, more, out=more)
     np.abs(more, out=more)
-    np.fmax(more, 0.0, out=more)  # two probabilities of 0 have no difference, which is NaN; take 0
+    np.fmax(more, 0.0, out=more)  # -inf minus -inf, for two probabilities of 0, is NaN; take 0
     np.negative(more, out=more)
     np.exp(more, out=more)
     more += 1.0

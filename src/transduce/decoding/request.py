@@ -29,13 +29,13 @@ class OutputRequest:
     """The requirements on the outputs of B sentences."""
 
     tokens: SpecialTokens
-    """The ids that end an output, and those that it may not hold."""
+    """The end token, and the tokens that an output may not contain."""
     alternatives: int
-    """How many outputs of each sentence."""
+    """The number of outputs for each sentence."""
     length_penalty: float
     """The α by which they are scored."""
     stops_when_full: bool
-    """Whether a sentence is done once as many hypotheses have finished as are alive."""
+    """Whether a sentence is done once `beam` hypotheses have finished."""
     minimum_length: int
     """The fewest tokens of every output, its end token included."""
     limit_B: Ids

@@ -144,7 +144,7 @@ class _Samples:
         return beams_BW
 
     def release(self, found: list[list[Hypothesis]]) -> Ids | None:
-        """Put the samples of sentences that are done into `found`; return the places of the others, None if none is."""
+        """Put the samples of done sentences into `found`; return the rows of the others, or None if none is done."""
         is_done_B = self.has_ended_BW.all(axis=1) | (self.tokens_BWT.shape[2] >= self.request.limit_B)
         if not is_done_B.any():
             return None

@@ -1,4 +1,4 @@
-"""A search in which each sentence has a vocabulary of its own: the tokens of its shortlist, renumbered.
+"""A model in which each sentence has a vocabulary of its own: the tokens of its shortlist, renumbered.
 
     p(token | …) = softmax over the list alone
 
@@ -30,7 +30,7 @@ class ShortlistedState:
 
 
 class Shortlisted:
-    """A model whose tokens are the numbers of lists, one list for each sentence of a batch."""
+    """A model restricted to one list of tokens for each sentence; a token's number is its place in the list."""
 
     def __init__(self, stepper: Stepwise[State], lists: Sequence[Sequence[int]]) -> None:
         self.stepper: Stepwise[Any] = stepper
@@ -97,7 +97,7 @@ def padded_lists(lists: Sequence[Sequence[int]]) -> tuple[Ids, Booleans]:
 
 
 def _log_softmax(logits_BWL: LogProbabilities) -> LogProbabilities:
-    """Return log softmax over the last axis; it sums every RUN-th power first, so that padding does not change it."""
+    """Return log softmax over the last axis; it adds every RUN-th term first, so that padding does not change it."""
     logits_BWL = logits_BWL - logits_BWL.max(axis=2, keepdims=True)
     powers_BWNR = np.exp(logits_BWL).reshape(*logits_BWL.shape[:2], -1, RUN)
     normalized_BWL: LogProbabilities = logits_BWL - np.log(powers_BWNR.sum(axis=2).sum(axis=2))[..., None]

@@ -95,7 +95,6 @@ def labels(split: LabelledSplit) -> list[tuple[Constituent, ...]]:
 def write_corpus(folder: Path, *, pairs: int, held_out: int = 500) -> None:
     """Write each split as `<split>.tsv` into `folder`: English, tab, German, newline, in UTF-8."""
     found = corpus(pairs=pairs, held_out=held_out)
-    folder.mkdir(parents=True, exist_ok=True)
     for split, taken in found._asdict().items():
         write_atomically(folder / f"{split}.tsv", "".join(f"{english}\t{german}\n" for english, german in taken))
 

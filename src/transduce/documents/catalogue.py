@@ -19,7 +19,7 @@ MANY_FORMS = "its language has more than two plural forms"
 IRREGULAR = "it has a msgstr twice, or a comment inside the entry"
 MISSING_FORM = "it lacks a msgstr for one of the plural forms"
 _LONGEST_ROW = 77
-_KEYWORD = re.compile(rb"\s*(?:(msgctxt|msgid_plural|msgid|msgstr)\s*(?:\[\s*(\d{1,4})\s*\])?)?\s*(?=\")")
+_KEYWORD = re.compile(rb"\s*+(?:(msgctxt|msgid_plural|msgid|msgstr)\s*+(?:\[\s*+(\d{1,4})\s*+\]\s*+)?)?(?=\")")
 # A specifier without a number (%1$s) or a name (%(n)s) takes the next argument, so its position matters.
 _POSITIONAL = re.compile(r"%(?!\d+\$|\(|%)[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?[sdiufFeEgGxXoc]")
 
@@ -41,7 +41,7 @@ class _EntryLayout:
 
 
 def po_gaps(document: Document) -> Iterator[Gap]:
-    """Yield a gap for every entry, those that have a translation as skipped."""
+    """Yield a gap for every entry; for an entry that has a translation, a gap to skip."""
     catalogue = parse_po(document.content, path=document.path, encoding="utf-8")
     refuse_keys(catalogue, path=document.path)
     _require_language(catalogue, document)
@@ -95,8 +95,8 @@ def _gap(entry: polib.POEntry, layout: _EntryLayout, *, forms: Sequence[bool], d
 def _layouts(content: bytes) -> list[_EntryLayout]:
     """Return the layout of every entry that is not obsolete, the header included."""
     layouts: list[_EntryLayout] = []
-    flags: int | None = None  # the next entry's `#,`
-    previous: int | None = None  # the first of the next entry's lines that quote its former msgid
+    flags: int | None = None  # after the `#,` of the next entry
+    previous: int | None = None  # where the `#|` lines begin that hold the next entry's former msgid
     keyword, form = "", 0  # the string that a line continues
     is_complete = True  # whether the last entry has ended
     start = last_string = 0

@@ -2,11 +2,14 @@
 
 import codecs
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from transduce.data.formats.charsets import require_charset
 from transduce.data.formats.pair import Selection
 from transduce.errors import DataError
 
@@ -41,13 +44,15 @@ class Gap:
     location: str
     """The file and line, for reports."""
     texts: tuple[str, ...] = ()
-    """One text, or several of which all or none are filled in."""
+    """One text, or several that are filled in together or not at all."""
     fill: Callable[[Sequence[str]], list[Splice]] = lambda translations: []
     """Returns the splices for the texts' translations; raises DoesNotFitError if they cannot be written here."""
     skip_reason: str = ""
     """Empty if the gap is to be filled."""
+    untagged: "Gap | None" = None
+    """The same gap with texts without tags, for a model that cannot copy them."""
     shared_splice: Splice | None = None
-    """A change that the document needs once, if any of the gaps that share it is filled: the target language's name."""
+    """A splice that several gaps share, applied once if any of them is filled: it names the target language."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,34 @@ class Document:
     selection: Selection
     overwrites: bool
     """Whether existing translations are replaced."""
+    copies_tags: bool = True
+    """Whether texts are translated with tags as placeholders; if not, `tag_projection` puts the tags back."""
 
     def text(self, start: int, end: int) -> str:
         """Return the content from byte `start` to byte `end`."""
         return self.content[start:end].decode("utf-8")
+
+    def location(self, offset: int) -> str:
+        """Return the path and line of a byte, for reports and errors."""
+        return f"{self.path}:{bisect_left(self._line_ends, offset) + 1}"
+
+    def fault(self, offset: int, what: str) -> DataError:
+        """Return the error for a document that is malformed at a byte: path, line and column, then `what`."""
+        line = bisect_left(self._line_ends, offset)
+        start = self._line_ends[line - 1] + 1 if line else 0
+        column = len(self.content[start:offset].decode("utf-8", "replace")) + 1
+        return DataError(f"{self.path}:{line + 1}:{column}: {what}")
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the offset of every line, and the line without its end."""
+        start = 0
+        for line in self.content.split(b"\n"):
+            yield start, line.removesuffix(b"\r")
+            start += len(line) + 1
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [match.start() for match in re.finditer(rb"\n", self.content)]
 
     def with_splices(self, splices: Sequence[Splice]) -> bytes:
         """Return the document in its own encoding with these splices applied."""
@@ -101,12 +130,16 @@ def decode_document(
 ) -> Document:
     """Decode a document; in markup, a character that the encoding lacks is written as a character reference."""
     mark = next((mark for mark in _BYTE_ORDER_MARKS if raw.startswith(mark)), b"")
-    name = _BYTE_ORDER_MARKS[mark] if mark else encoding(raw, path=path)
+    name = _BYTE_ORDER_MARKS[mark] if mark else require_charset(encoding(raw, path=path), path=path)
     try:
         text = raw[len(mark) :].decode(name)
         is_reversible = text.encode(name) == raw[len(mark) :]
-    except (LookupError, ValueError) as fault:
-        raise DataError(f"{path} is not valid {name}, its declared encoding ({fault}). Convert it to UTF-8.") from None
+    except UnicodeDecodeError as fault:
+        line = raw.count(b"\n", 0, fault.start) + 1
+        raise DataError(
+            f"{path}:{line}: byte 0x{raw[fault.start]:02x} is not {name}, the encoding of this file. Convert the file "
+            "to UTF-8."
+        ) from None
     if not is_reversible:
         raise DataError(f"{path} cannot be written back in {name} without changes. Convert it to UTF-8.")
     return Document(

@@ -1,7 +1,8 @@
 """Filling in a document: find its gaps, translate them in windows, and splice the translations in.
 
-A translation that lost or repeated a placeholder or a tag, or that was cut off, is not filled in: its gap stays empty
-and the report says where and why. Every window goes into a journal, from which interrupted work is resumed.
+A translation that lost or repeated a placeholder, tag or number, that stutters, has an odd length or was cut off, or
+whose confidence is too low, is not filled in: its gap stays empty and the report says where and why (`FillingRules`).
+Every window goes into a journal, from which interrupted work is resumed.
 """
 
 import hashlib
@@ -29,27 +30,35 @@ from transduce.documents.document import (
     xml_encoding,
 )
 from transduce.documents.journal import Journal, JournalEntry
+from transduce.documents.json_texts import json_gaps, json_lines_gaps
+from transduce.documents.markdown import markdown_gaps
+from transduce.documents.office import unpack_word, word_gaps
 from transduce.documents.page import html_encoding, html_gaps
-from transduce.documents.tables import json_lines_gaps, tsv_gaps
+from transduce.documents.properties import properties_encoding, properties_gaps
+from transduce.documents.subtitles import srt_gaps, vtt_gaps
+from transduce.documents.tables import csv_gaps, tsv_gaps
 from transduce.documents.units import tmx_gaps, xliff_gaps
 from transduce.errors import DataError
 from transduce.progress import Progress, Silent
 from transduce.translator.translation import Translation
+from transduce.translator.translator import Translator
 
 TEXTS_AT_ONCE = 256
 CHARACTERS_AT_ONCE = 50_000
+_TEXTS_TO_TRY = 8
 
 Translate = Callable[[Sequence[str], int], list[Translation]]
 """Translates texts, given the number of the first one, which seeds random draws."""
 
 
 class DocumentFormat(NamedTuple):
-    """How to recognise and decode a kind of document, and how to find its gaps."""
+    """How to decode a kind of document and how to find its gaps; `kinds` lists its file endings."""
 
-    endings: tuple[str, ...]
     gaps: Callable[[Document], Iterator[Gap]]
     encoding: FindEncoding
     is_markup: bool
+    unpack: Callable[..., Document] | None = None
+    """Reads a package of several files, in place of decoding one text."""
 
 
 def _utf_8(content: bytes, *, path: Path) -> str:
@@ -57,13 +66,62 @@ def _utf_8(content: bytes, *, path: Path) -> str:
 
 
 FORMATS: Mapping[str, DocumentFormat] = {
-    "tsv": DocumentFormat((".tsv",), tsv_gaps, _utf_8, is_markup=False),
-    "jsonl": DocumentFormat((".jsonl",), json_lines_gaps, _utf_8, is_markup=False),
-    "po": DocumentFormat((".po",), po_gaps, encoding_of_po, is_markup=False),
-    "tmx": DocumentFormat((".tmx",), tmx_gaps, xml_encoding, is_markup=True),
-    "xliff": DocumentFormat((".xlf", ".xliff"), xliff_gaps, xml_encoding, is_markup=True),
-    "html": DocumentFormat((".html", ".htm"), html_gaps, html_encoding, is_markup=True),
+    "tsv": DocumentFormat(tsv_gaps, _utf_8, is_markup=False),
+    "csv": DocumentFormat(csv_gaps, _utf_8, is_markup=False),
+    "json": DocumentFormat(json_gaps, _utf_8, is_markup=False),
+    "properties": DocumentFormat(properties_gaps, properties_encoding, is_markup=False),
+    "srt": DocumentFormat(srt_gaps, _utf_8, is_markup=False),
+    "vtt": DocumentFormat(vtt_gaps, _utf_8, is_markup=False),
+    "markdown": DocumentFormat(markdown_gaps, _utf_8, is_markup=False),
+    "docx": DocumentFormat(word_gaps, _utf_8, is_markup=True, unpack=unpack_word),
+    "jsonl": DocumentFormat(json_lines_gaps, _utf_8, is_markup=False),
+    "po": DocumentFormat(po_gaps, encoding_of_po, is_markup=False),
+    "tmx": DocumentFormat(tmx_gaps, xml_encoding, is_markup=True),
+    "xliff": DocumentFormat(xliff_gaps, xml_encoding, is_markup=True),
+    "html": DocumentFormat(html_gaps, html_encoding, is_markup=True),
 }
+
+
+@dataclass(frozen=True)
+class FillingRules:
+    """Which translations are not filled in."""
+
+    leave_below: float = 0.0
+    """The least confidence of a translation that is filled in; 0 fills in all."""
+    fills_incomplete: bool = False
+    """Whether translations that lost a placeholder, number or term are filled in, and noted in the report."""
+
+    def entry(self, translation: Translation) -> JournalEntry:
+        """Return the journal's entry: the translation, or why it is not filled in."""
+        lost = _lost(translation)
+        if fault := _fault(translation):
+            return JournalEntry("", fault)
+        if lost and not self.fills_incomplete:
+            return JournalEntry("", lost)
+        if translation.confidence is not None and translation.confidence < self.leave_below:
+            return JournalEntry("", f"its confidence is below {self.leave_below:g}")
+        return JournalEntry(translation.text, note=lost)
+
+
+def _fault(translation: Translation) -> str:
+    """Return why a translation cannot be filled in, or an empty text."""
+    if translation.refusal:
+        return translation.refusal
+    if translation.surplus:
+        return f"{', '.join(translation.surplus)} is repeated"
+    if not translation.alternatives[0].is_finished:
+        return "the translation was cut off"
+    if not translation.text.strip():
+        return "the translation is empty"
+    if "stutter" in translation.doubts:
+        return "the translation stutters"
+    return "the translation is much longer or shorter" if "length" in translation.doubts else ""
+
+
+def _lost(translation: Translation) -> str:
+    if translation.missing:
+        return f"{', '.join(translation.missing)} got lost"
+    return f"the number {', '.join(translation.missing_numbers)} got lost" if translation.missing_numbers else ""
 
 
 @dataclass
@@ -75,16 +133,18 @@ class FillingReport:
     """Gaps that had a translation already."""
     left: list[tuple[str, str, str]] = field(default_factory=list)
     """Location, reason and text of every gap left empty."""
+    noted: list[tuple[str, str, str]] = field(default_factory=list)
+    """Location, loss and text of every gap that was filled although something got lost."""
 
     def reasons(self) -> Counter[str]:
-        """Return how many gaps were left empty for each reason."""
-        return Counter(reason for _, reason, _ in self.left)
+        """Return how many gaps were left empty for each kind of reason."""
+        return Counter(_kind(reason) for _, reason, _ in self.left)
 
 
-def format_of(path: Path) -> str | None:
-    """Return the name of the format that a file's ending stands for; None if it stands for none."""
-    ending = path.suffix.lower()
-    return next((name for name, kind in FORMATS.items() if ending in kind.endings), None)
+def _kind(reason: str) -> str:
+    if reason.endswith(" got lost"):
+        return "a number got lost" if reason.startswith("the number ") else "a placeholder or term got lost"
+    return "a placeholder is repeated" if reason.endswith(" is repeated") else reason
 
 
 def read_document(path: Path, name: str, *, selection: Selection, overwrites: bool = False) -> Document:
@@ -99,10 +159,12 @@ def read_document(path: Path, name: str, *, selection: Selection, overwrites: bo
 
 
 def document_of(content: bytes, name: str, *, path: Path, selection: Selection, overwrites: bool = False) -> Document:
-    """Return the document of the named format in `content`; error messages call it `path`."""
+    """Return the document of the named format in `content`; `path` is its name in error messages."""
     if name not in FORMATS:
         raise DataError(f"{name!r} is not a format that can be filled in. Choose one of {', '.join(FORMATS)}.")
     kind = FORMATS[name]
+    if kind.unpack is not None:
+        return kind.unpack(content, path=path, selection=selection, overwrites=overwrites)
     return decode_document(
         content,
         path=path,
@@ -113,9 +175,30 @@ def document_of(content: bytes, name: str, *, path: Path, selection: Selection, 
     )
 
 
-def fill_at_once(document: Document, name: str, translate: Translate) -> tuple[bytes, FillingReport]:
-    """Return a document filled in, and the report, without a journal on disk: for requests to a server."""
-    return fill_document(document, name, translate, journal=Journal(io.BytesIO(), "{}", name="the journal"))
+def copies_tags(document: Document, name: str, translator: Translator) -> bool:
+    """Return whether a model copies the tags in at least half of the document's first texts with tags."""
+    tagged = (gap.texts[0] for gap in FORMATS[name].gaps(document) if gap.untagged is not None)
+    texts = list(islice(tagged, _TEXTS_TO_TRY))
+    tried = translator.translate(texts, beam=1, keep_placeholders="report") if texts else []
+    return 2 * sum(not translation.missing and not translation.surplus for translation in tried) >= len(tried)
+
+
+def gaps_of(document: Document, name: str) -> list[Gap]:
+    """Return the gaps of a document, in the form that its model can translate."""
+    gaps = FORMATS[name].gaps(document)
+    return [gap if document.copies_tags or gap.untagged is None else gap.untagged for gap in gaps]
+
+
+def fill_at_once(
+    document: Document,
+    name: str,
+    translate: Translate,
+    *,
+    rules: FillingRules = FillingRules(),  # noqa: B008 - it is frozen
+) -> tuple[bytes, FillingReport]:
+    """Fill in a document without a journal on disk, for requests to a server; return it and the report."""
+    journal = Journal(io.BytesIO(), "{}", name="the journal")
+    return fill_document(document, name, translate, journal=journal, rules=rules)
 
 
 def journal_header(document: Document, settings: Mapping[str, Any]) -> str:
@@ -130,28 +213,36 @@ def journal_header(document: Document, settings: Mapping[str, Any]) -> str:
 
 
 def fill_document(
-    document: Document, name: str, translate: Translate, *, journal: Journal, progress: Progress | None = None
+    document: Document,
+    name: str,
+    translate: Translate,
+    *,
+    journal: Journal,
+    rules: FillingRules = FillingRules(),  # noqa: B008 - it is frozen
+    progress: Progress | None = None,
 ) -> tuple[bytes, FillingReport]:
-    """Return the document with its gaps filled in, and the report; translates only what the journal does not hold."""
-    gaps = list(FORMATS[name].gaps(document))
+    """Fill in the gaps of a document, translating only texts not in the journal; return it and the report."""
+    gaps = gaps_of(document, name)
     texts = [text for gap in gaps for text in gap.texts]
     with (progress or Silent()).stage("translating", total=len(texts), unit="segments") as stage:
         stage.advance(min(journal.count, len(texts)))
         rest = iter(texts[journal.count :])
         while window := _window(rest):
-            journal.append([_journal_entry(translation) for translation in translate(window, journal.count)])
+            journal.append([rules.entry(translation) for translation in translate(window, journal.count)])
             stage.advance(len(window))
     report = FillingReport()
     splices: set[Splice] = set()  # a set, since gaps of one file share the splice that names its language
     entries = iter(journal)
     for gap in gaps:
-        filling, fault = _splices(gap, list(islice(entries, len(gap.texts))))
+        own = list(islice(entries, len(gap.texts)))
+        filling, fault = _splices(gap, own)
         if gap.skip_reason == TRANSLATED:
             report.kept += 1
         elif fault:
             report.left.append((gap.location, fault, " / ".join(gap.texts)))
         elif gap.texts:
             report.filled += 1
+            report.noted += [(gap.location, each.note, " / ".join(gap.texts)) for each in own if each.note]
             splices.update(filling, [gap.shared_splice] if gap.shared_splice else [])
     return document.with_splices(list(splices)), report
 
@@ -165,20 +256,6 @@ def _splices(gap: Gap, entries: Sequence[JournalEntry]) -> tuple[list[Splice], s
         return gap.fill([entry.translation for entry in entries]), ""
     except DoesNotFitError as reason:
         return [], str(reason)
-
-
-def _journal_entry(translation: Translation) -> JournalEntry:
-    if translation.refusal:
-        return JournalEntry("", translation.refusal)
-    if translation.missing:
-        return JournalEntry("", f"{', '.join(translation.missing)} got lost")
-    if translation.surplus:
-        return JournalEntry("", f"{', '.join(translation.surplus)} is repeated")
-    if not translation.alternatives[0].is_finished:
-        return JournalEntry("", "the translation was cut off")
-    if not translation.text.strip():
-        return JournalEntry("", "the translation is empty")
-    return JournalEntry(translation.text)
 
 
 def _window(texts: Iterator[str]) -> list[str]:

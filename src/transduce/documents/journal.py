@@ -19,6 +19,8 @@ class JournalEntry:
 
     translation: str
     fault: str = ""
+    note: str = ""
+    """What got lost in a translation that is filled in all the same."""
 
 
 class Journal:
@@ -77,4 +79,4 @@ def _is_entry(line: bytes) -> bool:
         value = json.loads(line)
     except ValueError:
         return False
-    return isinstance(value, dict) and value.keys() == {"translation", "fault"}
+    return isinstance(value, dict) and value.keys() == {"translation", "fault", "note"}

@@ -1,135 +1,120 @@
-"""TSV and JSON Lines: fill in empty or missing targets. Neither format can mark a translation for review."""
+"""TSV and CSV: fill in empty or missing targets. A table cannot mark a translation for review.
 
-import json
+The columns are those of `choose_columns`: named by an option, by the header, or the first two. A filled CSV cell
+is quoted if it or the source was quoted, or if its text needs quotes.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
-from transduce.data.formats.columns import choose_columns, find_name
-from transduce.data.formats.json_lines import NESTED_KEY
+from transduce.data.formats.columns import MOST_COLUMNS, Columns, choose_columns
+from transduce.data.formats.delimited import DELIMITERS, SAMPLE_LINES, delimiter_of
 from transduce.documents.document import TRANSLATED, Document, Gap, Splice
-from transduce.errors import DataError
+
+_T = TypeVar("_T")
+_QUOTED = re.compile(rb'"((?:[^"]++|"")*+)"')
+
+
+class _Cell(NamedTuple):
+    """A cell's text, and its offsets with the quotes."""
+
+    text: str
+    start: int
+    end: int
+    is_quoted: bool = False
 
 
 def tsv_gaps(document: Document) -> Iterator[Gap]:
-    """Yield a gap for every row that has a source."""
-    columns = None
-    for number, (start, line) in enumerate(_lines(document.content), start=1):
-        cells = line.split(b"\t")
-        location = f"{document.path}:{number}"
+    """Yield a gap for every row of a TSV file that has a source."""
+    return _gaps(document, _tsv_rows(document), delimiter="\t", has_quotes=False)
+
+
+def csv_gaps(document: Document) -> Iterator[Gap]:
+    """Yield a gap for every row of a CSV file that has a source."""
+    sample = [line.decode("utf-8") for _, line in islice(document.lines(), SAMPLE_LINES)]
+    delimiter, skipped = delimiter_of(sample)
+    start = document.content.index(b"\n") + 1 if skipped and b"\n" in document.content else 0
+    return _gaps(document, _csv_rows(document, start, delimiter.encode()), delimiter=delimiter, has_quotes=True)
+
+
+def _gaps(document: Document, rows: Iterator[list[_Cell]], *, delimiter: str, has_quotes: bool) -> Iterator[Gap]:
+    columns: Columns | None = None
+    for cells in rows:
+        location = document.location(cells[0].start)
         if columns is None:
-            columns = choose_columns([cell.decode() for cell in cells], document.selection, location=location)
+            columns = choose_columns([cell.text for cell in cells], document.selection, location=location)
             if columns.has_header:
                 continue
-        if columns.source >= len(cells) or not cells[columns.source].strip():
+        source = cells[columns.source] if columns.source < len(cells) else None
+        if source is None or not source.text.strip():
             continue
+        target, lead = _Cell("", cells[-1].end, cells[-1].end), delimiter * (columns.target - len(cells) + 1)
         if columns.target < len(cells):
-            cell_start = start + sum(len(cell) + 1 for cell in cells[: columns.target])
-            place, lead = (cell_start, cell_start + len(cells[columns.target])), ""
-            if cells[columns.target].strip() and not document.overwrites:
-                yield Gap(location, skip_reason=TRANSLATED)
-                continue
-        else:
-            end = start + len(line)
-            place, lead = (end, end), "\t" * (columns.target - len(cells) + 1)
-
-        def fill(translations: Sequence[str], place: tuple[int, int] = place, lead: str = lead) -> list[Splice]:
-            return [Splice(*place, lead + " ".join(translations[0].replace("\t", " ").splitlines()))]
-
-        yield Gap(location, (cells[columns.source].decode(),), fill)
-
-
-def json_lines_gaps(document: Document) -> Iterator[Gap]:
-    """Yield a gap for every object that has a source."""
-    keys: tuple[str, str] | None = None
-    for number, (start, line) in enumerate(_lines(document.content), start=1):
-        text = line.decode()
-        if not text.strip():
-            continue
-        location = f"{document.path}:{number}"
-        members, closing_brace = _members(text, location=location)
-        keys = keys or _keys(list(members), document, location=location)
-        source = members[keys[0]][0] if keys[0] in members else None
-        if not isinstance(source, str) or not source.strip():
-            continue
-        target = members.get(keys[1])
-        if target is not None and target[0] not in (None, "") and not document.overwrites:
+            target, lead = cells[columns.target], ""
+        if target.text.strip() and not document.overwrites:
             yield Gap(location, skip_reason=TRANSLATED)
             continue
-        ascii_only = text.isascii() and "\\u" in text
-        if target is not None:
-            place, lead = target[1:], ""
-        else:
-            end = len(text[:closing_brace].rstrip())
-            place, lead = (end, end), f"{', ' if members else ''}{json.dumps(keys[1])}: "
-        first, last = (start + len(text[:offset].encode()) for offset in place)
+        is_quoted = has_quotes and (target.is_quoted or source.is_quoted)
 
         def fill(
-            translations: Sequence[str],
-            place: tuple[int, int] = (first, last),
-            lead: str = lead,
-            ascii_only: bool = ascii_only,
+            translations: Sequence[str], target: _Cell = target, lead: str = lead, is_quoted: bool = is_quoted
         ) -> list[Splice]:
-            return [Splice(*place, lead + json.dumps(translations[0], ensure_ascii=ascii_only))]
+            text = translations[0] if has_quotes else " ".join(translations[0].replace("\t", " ").splitlines())
+            if is_quoted or (has_quotes and any(char in text for char in f'"\r\n{delimiter}')):
+                text = '"' + text.replace('"', '""') + '"'
+            return [Splice(target.start, target.end, lead + text)]
 
-        yield Gap(location, (source,), fill)
-
-
-def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield every line without its end, and its offset."""
-    start = 0
-    for line in content.split(b"\n"):
-        yield start, line.removesuffix(b"\r")
-        start += len(line) + 1
+        yield Gap(location, (source.text,), fill)
 
 
-def _members(text: str, *, location: str) -> tuple[dict[str, tuple[Any, int, int]], int]:
-    """Return `_scan_object` of the object on a line, or of the object inside it that holds the translation."""
-    try:
-        is_object = isinstance(json.loads(text), dict)
-        members, closing_brace = _scan_object(text, text.index("{"))
-    except (ValueError, RecursionError) as fault:
-        raise DataError(f"{location}: this line is not a JSON object ({fault}). Fix the line.") from None
-    if not is_object:
-        raise DataError(f"{location}: this line is not a JSON object. Fix the line.")
-    nested = members.get(NESTED_KEY)
-    if nested is not None and isinstance(nested[0], dict):
-        return _scan_object(text, nested[1])
-    return members, closing_brace
+def _tsv_rows(document: Document) -> Iterator[list[_Cell]]:
+    for start, line in document.lines():
+        cells = []
+        for cell in _bounded(document, start, line.split(b"\t", MOST_COLUMNS)):
+            cells.append(_Cell(cell.decode("utf-8"), start, start + len(cell)))
+            start += len(cell) + 1
+        yield cells
 
 
-def _scan_object(text: str, opening_brace: int) -> tuple[dict[str, tuple[Any, int, int]], int]:
-    """Return the members of an object in valid JSON as (value, start, end) by key, and where its closing brace is."""
-    decoder = json.JSONDecoder()
-    members: dict[str, tuple[Any, int, int]] = {}
-    position = _skip_space(text, opening_brace + 1)
-    while text[position] != "}":
-        key, position = decoder.raw_decode(text, position)
-        position = _skip_space(text, _skip_space(text, position) + 1)
-        value, end = decoder.raw_decode(text, position)
-        members[key] = value, position, end
-        position = _skip_space(text, end)
-        if text[position] == ",":
-            position = _skip_space(text, position + 1)
-    return members, position
+def _csv_rows(document: Document, start: int, delimiter: bytes) -> Iterator[list[_Cell]]:
+    """Yield the records of a CSV file; a record ends at a line end outside quotes."""
+    content = document.content
+    unquoted = re.compile(rb"[^\r\n" + delimiter + rb"]*+(?:\r(?!\n)[^\r\n" + delimiter + rb"]*+)*+")
+    cells: list[_Cell] = []
+    position = start
+    while position < len(content):
+        if content[position : position + 1] == b'"':
+            cell = _QUOTED.match(content, position)
+            if cell is None:
+                raise document.fault(position, "the quote is not closed. Close it, and double quotes inside a field.")
+            text = cell[1].replace(b'""', b'"')
+        else:
+            cell = unquoted.match(content, position)
+            assert cell is not None, "the pattern matches the empty text"
+            text = cell[0]
+        cells.append(_Cell(text.decode("utf-8"), position, cell.end(), is_quoted=cell.re is _QUOTED))
+        _bounded(document, cells[0].start, cells)
+        position = cell.end()
+        following = content[position : position + 1]
+        if following == delimiter:
+            position += 1
+            if position == len(content):
+                cells.append(_Cell("", position, position))
+        elif following in (b"", b"\r", b"\n"):
+            yield cells
+            cells = []
+            position += 2 if content[position : position + 2] == b"\r\n" else 1
+        else:
+            raise document.fault(
+                position, f"there is text after the closing quote. Write a {DELIMITERS[delimiter.decode()]} first."
+            )
+    if cells:
+        yield cells
 
 
-def _skip_space(text: str, position: int) -> int:
-    while text[position] in " \t\n\r":
-        position += 1
-    return position
-
-
-def _keys(names: list[str], document: Document, *, location: str) -> tuple[str, str]:
-    """Return the keys of source and target; a target's key that is missing is named in the manner of the source's."""
-    selection = document.selection
-    by_language = find_name(names, [selection.source_language])
-    if "source" in names and "target" not in names and selection.source_column is None:
-        return "source", "target"
-    if by_language is not None and find_name(names, ["target", selection.target_language]) is None:
-        if selection.target_language is None:
-            raise DataError(f"{location}: the target language is not known. Name it with --to.")
-        return names[by_language], selection.target_language
-    columns = choose_columns(names, selection, location=location)
-    if max(columns.source, columns.target) >= len(names):
-        raise DataError(f"{location}: this object has no keys named source and target. Rename its keys to these.")
-    return names[columns.source], names[columns.target]
+def _bounded(document: Document, start: int, cells: list[_T]) -> list[_T]:
+    if len(cells) > MOST_COLUMNS:
+        raise document.fault(start, f"this row has more than {MOST_COLUMNS:,} columns. Give a table of texts.")
+    return cells

@@ -1,4 +1,4 @@
-"""TMX and XLIFF: give every unit without a target one, with the source's tags, and mark it for review.
+"""TMX and XLIFF: add a target with the source's tags to every unit that lacks one, and mark it for review.
 
 XLIFF 1.2 marks it with the state needs-review-translation. In XLIFF 2 the segment's state is initial, and a subState
 gives the reason. TMX has no states, so the new variant gets a property. A filled-in unit is never marked approved.
@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from transduce.data.formats.inline_tags import InlineTag, inline_parts, inline_text
 from transduce.data.formats.tmx import UNITS as TMX_UNITS
 from transduce.data.formats.tmx import choose_variant, variants_of
-from transduce.data.formats.xliff import NO_TRANSLATE, is_reversed_pair, languages_of, marked_segments
+from transduce.data.formats.xliff import CONTEXT, NO_TRANSLATE, is_reversed_pair, languages_of, marked_segments
 from transduce.data.formats.xliff import UNITS as XLIFF_UNITS
 from transduce.data.formats.xml_units import Element, TranslationUnit, read_units
 from transduce.documents.document import TRANSLATED, Document, Gap, Splice
@@ -88,16 +88,21 @@ def xliff_gaps(document: Document) -> Iterator[Gap]:
     """Yield a gap for every unit, in XLIFF 2 for every segment, of the chosen languages."""
     pairs: set[str] = set()
     is_found = False
-    for unit in read_units([document.content], path=document.path, names=XLIFF_UNITS, encoding="utf-8"):
+    units = read_units([document.content], path=document.path, names=XLIFF_UNITS, context=CONTEXT, encoding="utf-8")
+    holder: Element | None = None
+    language_splice: Splice | None = None
+    for unit in units:
         languages = languages_of(unit)
         pairs.add(f"{languages[0] or '?'} to {languages[1] or '?'}")
         if is_reversed_pair(*languages, document.selection) is not False:
             continue
         is_found = True
-        language_splice = _target_language_splice(document, unit)
-        holders = unit.element.all("segment") if unit.element.name == "unit" else [unit.element]
-        for holder in holders:
-            yield from _gap_of_holder(document, unit.element, holder, language_splice)
+        if holder is None or holder is not _language_holder(unit):
+            holder = _language_holder(unit)
+            language_splice = _target_language_splice(document, unit)
+        segments = unit.element.all("segment") if unit.element.name == "unit" else [unit.element]
+        for segment in segments:
+            yield from _gap_of_holder(document, unit.element, segment, language_splice)
     if pairs and not is_found:
         wanted = document.selection
         raise DataError(
@@ -156,16 +161,18 @@ def _with_target(
 
 
 def _target_language_splice(document: Document, unit: TranslationUnit) -> Splice | None:
-    """Return the splice that names the target language in the file, if the file does not: with targets, it must."""
-    holder, name = (
-        (unit.context.get("xliff"), "trgLang")
-        if unit.element.name == "unit"
-        else (unit.context.get("file"), "target-language")
-    )
+    """Return the splice that names the target language, which a file with targets must name; None if it does."""
+    holder = _language_holder(unit)
+    name = "trgLang" if unit.element.name == "unit" else "target-language"
     language = document.selection.target_language
     if holder is None or language is None or name in holder.attributes:
         return None
     return _with_attributes(document, holder, {name: language})
+
+
+def _language_holder(unit: TranslationUnit) -> Element | None:
+    """Return the element that names the languages of a unit."""
+    return unit.context.get("xliff" if unit.element.name == "unit" else "file")
 
 
 def _marked_text(document: Document, element: Element) -> MarkedText:

@@ -1,6 +1,6 @@
-"""The trained network, frozen for translation on a processor: int8, fused, without padding or copies."""
+"""The trained network, frozen for translation on a processor by the C++ core: int8 or float32, without torch."""
 
-from transduce.engine.int8_network import Int8Network
-from transduce.engine.precision import Precision, choose_precision
+from transduce.engine.frozen_network import FrozenNetwork
+from transduce.engine.precision import Precision, can_be_frozen, choose_precision
 
-__all__ = ["Int8Network", "Precision", "choose_precision"]
+__all__ = ["FrozenNetwork", "Precision", "can_be_frozen", "choose_precision"]

@@ -181,7 +181,10 @@ def differences_from_first(runs: Sequence[ComparedRun], *, samples: int) -> tupl
 
 
 def curves(runs: Sequence[ComparedRun], names: Sequence[str]) -> tuple[Curve, ...]:
-    """Return metrics such as `valid/loss` over the steps of each run that has them."""
+    """Return metrics such as `valid/loss` over the steps of each run that has them.
+
+    A finished run's curve of validations ends with its finished model.
+    """
     found = []
     for name in names:
         kind, _, metric = name.partition("/")
@@ -189,7 +192,7 @@ def curves(runs: Sequence[ComparedRun], names: Sequence[str]) -> tuple[Curve, ..
             points = {
                 step: float(value)
                 for report in run.metrics
-                if report.get("kind") == kind
+                if (report.get("kind") == kind or (kind == "valid" and report.get("kind") == "final"))
                 and isinstance(step := report.get("step"), int)
                 and isinstance(value := report.get(metric), int | float)
             }

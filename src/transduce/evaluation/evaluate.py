@@ -38,7 +38,7 @@ class TranslatedTestSet(NamedTuple):
 
 @dataclass(frozen=True)
 class System:
-    """A model, or a file of hypotheses; the evaluation leaves out what is not set."""
+    """A model, or a file of hypotheses; the evaluation skips measures that need a field that is None."""
 
     name: str
     translate: Callable[[Sequence[str]], Sequence[SystemOutput]] | None = None

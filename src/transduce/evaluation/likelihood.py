@@ -13,20 +13,11 @@ from transduce.errors import DataError
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import Network
 from transduce.progress import Progress, Silent
-from transduce.text.tokenizer_pair import TokenizerPair
 
 EncodedPair = tuple[Sequence[int], Sequence[int]]
 """Token ids of source and target with their end tokens."""
 
 TOKENS_AT_ONCE = 4096
-
-
-def encode_pairs(tokenizers: TokenizerPair, pairs: Sequence[tuple[str, str]]) -> list[EncodedPair]:
-    """Return the token ids of pairs of text as training and search see them, with symbols for shared placeholders."""
-    protected = [tokenizers.protect_pair(source, target) for source, target in pairs]
-    sources = tokenizers.encode_sources([pair.source for pair in protected])
-    targets = tokenizers.encode_targets([pair.target for pair in protected])
-    return list(zip(sources, targets, strict=True))
 
 
 @torch.inference_mode()
@@ -56,12 +47,16 @@ def log_probabilities_of_pairs(
 
 def _require_positions_for(model: Network, pairs: Sequence[EncodedPair]) -> None:
     limit = model.longest_sentence
-    if limit is None:
-        return
-    for number, pair in enumerate(pairs, start=1):
-        longest = max(map(len, pair))
-        if longest > limit:
+    for number, (source, target) in enumerate(pairs, start=1):
+        longest = max(len(source), len(target))
+        if limit is not None and longest > limit:
             raise DataError(
                 f"Pair {number} has {longest:,} pieces, but this model learned positions for {limit:,}. "
                 "Leave the pair out, or train a model with more model.learned_positions or with sinusoidal positions."
+            )
+        bound = model.longest_target(len(source))
+        if bound is not None and len(target) > bound:
+            raise DataError(
+                f"Pair {number} has {len(target):,} target pieces, but for a source of {len(source):,} pieces this "
+                f"model can write {bound:,}. Leave the pair out."
             )

@@ -1,13 +1,14 @@
 """The overlap of a test set with the training text, and the scores without it.
 
-On test sentences that it was trained on, a model's score measures memory. A model directory keeps eight-byte hashes of
-its training sources; a test source with one of these hashes counts as trained on, whatever its translation.
+A model's score on sentences that it was trained on measures memory. A model directory keeps eight-byte hashes of its
+training sources; a test source with one of these hashes counts as trained on, whatever its translation. Differences of
+case, spaces and punctuation do not count, except for models of earlier versions, which keep only exact hashes.
 """
 
 from collections.abc import Sequence
 from itertools import compress
 
-from transduce.data.sentence_hashes import Hashes, are_known, sentence_hashes
+from transduce.data.sentence_hashes import Hashes, are_known, hashes_after_folding, sentence_hashes
 from transduce.evaluation.protocols import Protocol
 from transduce.evaluation.record import Overlap
 from transduce.evaluation.scores import score
@@ -15,7 +16,8 @@ from transduce.evaluation.scores import score
 
 def trained_on(sources: Sequence[str], training_hashes: Hashes) -> list[bool]:
     """Return for each source whether its hash is among `training_hashes`, which must be sorted."""
-    known: list[bool] = are_known(sentence_hashes(sources), training_hashes).tolist()
+    plain, folded = (are_known(hashes(sources), training_hashes) for hashes in (sentence_hashes, hashes_after_folding))
+    known: list[bool] = (plain | folded).tolist()
     return known
 
 

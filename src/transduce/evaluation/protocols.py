@@ -1,4 +1,4 @@
-"""Three protocols: how hypotheses and references are prepared before scoring. A BLEU is comparable within one only.
+"""Three protocols that prepare hypotheses and references for scoring. Compare BLEU only within one protocol.
 
 - `detokenised`: plain text, which sacrebleu tokenises. The protocol to report (BLEU, chrF2, TER).
 - `paper`: as the authors computed their BLEU (`get_ende_bleu.sh` of their code): Unicode punctuation replaced, the

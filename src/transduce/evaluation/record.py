@@ -46,7 +46,7 @@ class Overlap(BaseModel, frozen=True, extra="forbid"):
 
 
 class TranslationSettings(BaseModel, frozen=True, extra="forbid"):
-    """The model and search that produced hypotheses; not set for hypotheses from a file."""
+    """The model and search that produced hypotheses; the search is None for hypotheses from a file."""
 
     model_sha256: str | None = None
     """SHA-256 of the weights."""

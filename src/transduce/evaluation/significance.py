@@ -4,7 +4,7 @@ sacrebleu draws a thousand test sets with replacement from the sentences and sco
 the share of draws in which the difference deviates from its mean by more than the observed difference. The draws have a
 fixed seed (12345, or the environment variable SACREBLEU_SEED), so the result is reproducible.
 
-Departure from sacrebleu: two systems with the same score have a p-value of 1, where sacrebleu may report its smallest.
+Departure from sacrebleu: two systems with the same score have a p-value of 1, where sacrebleu may report its lowest.
 """
 
 import contextlib

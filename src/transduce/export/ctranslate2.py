@@ -23,9 +23,9 @@ from transduce.model.config import SIZES, ModelConfig
 from transduce.model.positional_encoding import computed_positions
 from transduce.model.transformer import Transformer
 from transduce.model_directory import ModelDirectory
+from transduce.networks.config import NetworkConfig
 from transduce.networks.handled import Handled
 from transduce.networks.log_probabilities import token_log_probabilities
-from transduce.networks.network import NetworkConfig
 
 LONGEST = 1024
 """Rows of the position tables, unless positions are learned; CTranslate2 refuses a longer sentence."""

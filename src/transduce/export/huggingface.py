@@ -1,4 +1,7 @@
-"""Writes a Marian directory that Hugging Face's `MarianMTModel` loads.
+"""Writes a directory that Hugging Face's `MarianMTModel` loads, or `PegasusForConditionalGeneration` for pre-norm.
+
+Marian's network normalises after each sublayer, as the paper does. Pegasus is the same network in transformers with the
+norm before each sublayer and one after each stack. Both are called Marian below; the tokenizer is Marian's for both.
 
 Marian differs from our network in two ways. Its position vectors hold all sines and then all cosines, but the paper
 interleaves the two: the export permutes the model's dimensions in every weight, which changes no output. Its epsilon of
@@ -13,18 +16,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import save_file
-from torch import Tensor
+import numpy as np
 
 from transduce.errors import ModelError
 from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
 from transduce.files import directory_written_atomically
 from transduce.model.config import SIZES, ModelConfig
 from transduce.model_directory import ModelDirectory
+from transduce.networks.config import NetworkConfig
 from transduce.networks.handled import Handled
-from transduce.networks.network import NetworkConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
+from transduce.tensor_file import Array, write_tensors
 
 EPSILON = 1e-5
 """The epsilon of Marian's layer normalisation."""
@@ -44,12 +46,14 @@ _ACTIVATIONS = {
     "gelu_sigmoid": "quick_gelu",
     "silu": "silu",
 }
+_CLASSES = {"post": ("MarianMTModel", "marian"), "pre": ("PegasusForConditionalGeneration", "pegasus")}
+"""The class and the model type in transformers, by `norm`."""
 _WRITES_MODEL_WIDTH = ("W_O", "W_2")
 HANDLED = Handled(
     "transformer",
     {
         **SIZES,
-        "norm": ("post",),
+        "norm": tuple(_CLASSES),
         "norm_epsilon": (1e-6, EPSILON),
         "positions": ("sinusoidal", "sinusoidal_halves"),
         "scores": ("scaled",),
@@ -72,15 +76,19 @@ def obstacle(config: NetworkConfig) -> str | None:
 
 
 def export_huggingface(model: ModelDirectory, folder: Path) -> None:
-    """Write a Marian directory to `folder`, which must not exist."""
+    """Write a directory for transformers to `folder`, which must not exist."""
     if folder.exists():
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     config = model.description.architecture
     if (found := obstacle(config)) or not isinstance(config, ModelConfig):
-        raise ModelError(f"Marian does not support this model's {found}. Export another model.")
+        raise ModelError(
+            f"Hugging Face's Marian and Pegasus do not support this model's {found}. "
+            "`--format ctranslate2` may; `transduce serve` runs the model as it is."
+        )
     content, special = sentencepiece_model(model, program="Hugging Face"), model.tokenizers.special
     with directory_written_atomically(folder) as beside:
-        save_file(marian_weights(model.parameters, config), beside / "model.safetensors", metadata={"format": "pt"})
+        weights = marian_weights(model.parameters, config)
+        write_tensors(beside / "model.safetensors", weights, metadata={"format": "pt"})
         _write_json(beside / "config.json", marian_config(config, special))
         _write_json(beside / "generation_config.json", _generation(model))
         for name in ("source.spm", "target.spm"):
@@ -90,31 +98,34 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
         (beside / "README.md").write_text(_card(model), encoding="utf-8")
 
 
-def marian_weights(parameters: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+def marian_weights(parameters: Mapping[str, Array], config: ModelConfig) -> dict[str, Array]:
     """Return the weights with Marian's names and in Marian's order of dimensions; absent biases are zero."""
-    order = torch.arange(config.d_model)
+    order = np.arange(config.d_model)
     if config.positions == "sinusoidal":
-        order = torch.cat([order[0::2], order[1::2]])
-    bias_V = parameters.get("embeddings.output_bias_V", torch.zeros(config.vocabulary_size))
+        order = np.concatenate([order[0::2], order[1::2]])
+    bias_V = parameters.get("embeddings.output_bias_V", np.zeros(config.vocabulary_size, np.float32))
     weights = {
-        "model.shared.weight": parameters["embeddings.source_VD"][:, order].contiguous(),
-        "final_logits_bias": bias_V[None].contiguous(),
+        "model.shared.weight": parameters["embeddings.source_VD"][:, order],
+        "final_logits_bias": bias_V[None],
     }
-    for name, tensor in parameters.items():
+    for name, array in parameters.items():
         if name.startswith(("encoder.layers.", "decoder.layers.")):
-            weights[f"model.{_marian_name(name)}"] = _permuted(name, tensor, order)
-    for name, tensor in list(weights.items()):
+            weights[f"model.{_marian_name(name)}"] = _permuted(name, array, order)
+        elif ".final_norm." in name:
+            weights[f"model.{name.replace('final_norm', 'layer_norm')}"] = array[order]
+    for name, array in list(weights.items()):
         bias = f"{name.removesuffix('.weight')}.bias"
         if name.endswith("_proj.weight") and bias not in weights:
-            weights[bias] = torch.zeros(tensor.size(0))
+            weights[bias] = np.zeros(len(array), np.float32)
     return weights
 
 
 def marian_config(config: ModelConfig, special: SpecialTokens = OWN_SPECIAL_TOKENS) -> dict[str, Any]:
     """Return the content of config.json."""
+    architecture, model_type = _CLASSES[config.norm]
     return {
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
+        "architectures": [architecture],
+        "model_type": model_type,
         "vocab_size": config.vocabulary_size,
         "decoder_vocab_size": config.vocabulary_size,
         "share_encoder_decoder_embeddings": True,
@@ -138,15 +149,15 @@ def marian_config(config: ModelConfig, special: SpecialTokens = OWN_SPECIAL_TOKE
     }
 
 
-def _permuted(name: str, tensor: Tensor, order: Tensor) -> Tensor:
+def _permuted(name: str, array: Array, order: Array) -> Array:
     """Return a weight with the model's dimensions in the new order.
 
     They are the rows of a weight that writes to the residual stream, and the columns of a weight that reads from it.
     """
     part = name.split(".")[-2]
     if part == "norm" or part in _WRITES_MODEL_WIDTH:
-        return tensor[order].contiguous()
-    return tensor[:, order].contiguous() if tensor.dim() == 2 else tensor.contiguous().clone()
+        return array[order]
+    return array[:, order] if array.ndim == 2 else array
 
 
 def _marian_name(name: str) -> str:
@@ -199,10 +210,12 @@ def _tokenizer(model: ModelDirectory, pieces: Sequence[str]) -> dict[str, Any]:
 
 
 def _card(model: ModelDirectory) -> str:
-    languages = model.description.languages
+    languages, config = model.description.languages, model.description.architecture
+    assert isinstance(config, ModelConfig)
     return (
         f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
-        "A Marian directory: `MarianMTModel.from_pretrained` and `MarianTokenizer.from_pretrained` load it.\n\n"
+        f"`{_CLASSES[config.norm][0]}.from_pretrained` and `MarianTokenizer.from_pretrained` load it. "
+        "If transformers reports that `embed_positions` are missing: it computes them itself.\n\n"
         "It differs from the original model in three ways. Marian's epsilon of layer normalisation is always 1e-5; in "
         "transduce it is 1e-6 by default. Marian's search has another formula for the length penalty, so outputs can "
         "differ in length. Marian's tokenizer normalises punctuation and does not protect placeholders (`%s`, tags, "

@@ -21,7 +21,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Alignment:
-    """Between target words (rows) and source words (columns), from one layer of the named block."""
+    """The alignment of target words (rows) with source words (columns), from one layer of the named block."""
 
     block: str
     layer: int

@@ -74,14 +74,14 @@ class AlignmentEntry(ContractEntry):
     word's. What a row lacks to 1 went to the source's end token.
     """
     hard: list[int | None]
-    """By target word: the source word with the most; null where the source has no word."""
+    """By target word: the source word with the most attention; null where the source has no word."""
 
 
 class TranslatedEntry(ContractEntry):
     """What made the translation, and how far the float32 pass that is shown here is from it."""
 
     precision: str
-    """What the translation was computed in."""
+    """The precision of the computation that translated."""
     models: int
     """How many models translated; attention is shown of the first."""
     is_forced: bool
@@ -176,9 +176,9 @@ class ReportEntry(ContractEntry):
     """What every attention head did for one sentence and its translation."""
 
     format: Literal["transduce-attention"] = FORMAT
-    """Says what this is."""
+    """The name of this format."""
     format_version: Literal[2] = FORMAT_VERSION
-    """Raised when a field changes its meaning or goes."""
+    """Raised when a field is removed or changes its meaning."""
     source: SentenceEntry
     """What was translated; without tokens for a network that has no source."""
     target: SentenceEntry

@@ -20,7 +20,7 @@ from transduce.networks.network import Network
 
 @dataclass(frozen=True)
 class HeadNumbers:
-    """One head's queries, keys and values for a pair, and how its scores are made of them."""
+    """One head's queries, keys and values for a pair, and how its scores are computed from them."""
 
     stack: str
     """The name of the head's block."""
@@ -52,7 +52,7 @@ class HeadNumbers:
 def head_numbers(
     network: Network, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
 ) -> HeadNumbers:
-    """Return the numbers of one head of the block named `stack`, counted from 0, for token ids that both end in EOS."""
+    """Return the numbers of one head of the block `stack` for a pair of token ids; `layer` and `head` count from 0."""
     blocks = attention_of(network, source, target)
     if stack not in blocks:
         raise DataError(f"There is no {stack} attention in this network; it has {', '.join(blocks)}.")

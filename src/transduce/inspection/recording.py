@@ -22,7 +22,7 @@ class Recording:
 
 @torch.no_grad()
 def record(network: Network, source: Sequence[int], target: Sequence[int]) -> Recording:
-    """Pass a pair through the network; `target` are the labels, their end token included."""
+    """Return the recording of one pass of a pair through the network; `target` holds the tokens to predict."""
     blocks = attention_of(network, source, target)
     hidden_BTD = network(torch.tensor([list(source)]), torch.tensor([list(target)]))
     recording = Recording(blocks, log_softmax(network.output.logits(hidden_BTD[0])))

@@ -36,6 +36,12 @@ from transduce.networks.network import Network
 from transduce.text.tokenizer import Tokenizer
 
 CANDIDATES = 8
+_FIT_FRAME = """addEventListener("message", ({ source, data }) => {
+  for (const frame of document.querySelectorAll("iframe.transduce-attention"))
+    if (frame.contentWindow === source && Number.isFinite(data?.attentionHeight))
+      frame.style.height = `${Math.min(Math.max(data.attentionHeight, 300), 5000)}px`;
+});"""
+"""Runs in the notebook: gives a frame the height that its page reports (`web/start.js`)."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +109,23 @@ class AttentionReport:
         """Return one self-contained page that shows the report."""
         return attention_page(self.to_dictionary())
 
+    def __repr__(self) -> str:
+        """Describe the report in one line; a dataclass would print every weight."""
+        blocks = ", ".join(f"{name} {tuple(block.weights_LHQK.shape)}" for name, block in self.blocks.items())
+        return f"AttentionReport({self.source.text!r} → {self.target.text!r}; layers, heads, queries, keys: {blocks})"
+
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own that can reach neither the notebook nor a network."""
+        """Show the page in a notebook, in a frame that can reach neither the notebook nor a network.
+
+        A notebook that is not trusted shows only the sentence before the frame.
+        """
         page = html.escape(self.to_html())
         return (
-            f'<iframe title="Attention" srcdoc="{page}" sandbox="allow-scripts allow-downloads allow-popups" '
-            'style="width:100%;height:820px;border:0"></iframe>'
+            f"<p>Attention of “{html.escape(self.source.text)}”. If no page appears below, trust this notebook (in "
+            "Jupyter: File, Trust Notebook), or write the page with <code>report.to_html()</code>.</p>"
+            f'<iframe class="transduce-attention" title="Attention" srcdoc="{page}" '
+            'sandbox="allow-scripts allow-downloads allow-popups" style="width:100%;height:820px;border:0"></iframe>'
+            f"<script>{_FIT_FRAME}</script>"
         )
 
 

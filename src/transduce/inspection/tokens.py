@@ -1,8 +1,8 @@
 """Tokens with their spans in the text and the words that they belong to.
 
 For a given text the tokenizer returns the spans. A translation is a sequence of ids that search found, which may differ
-from the tokenizer's ids for the same text, so its spans are computed from the bytes of the ids, through the steps that
-decode them.
+from the tokenizer's ids for the same text, so its spans are computed from the bytes of the ids, by following the
+steps that decode them.
 
 A word begins at the tokenizer's mark, at a placeholder, where punctuation begins or ends, and with each piece of a
 script that is written without spaces.
@@ -134,7 +134,7 @@ def _decoded(shares: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:
         written += decoder.decode(share, final=number == len(shares) - 1)
         spans.append((before, len(written)))
         is_cut.append(bool(decoder.getstate()[0]))
-    for number in reversed(range(len(spans) - 1)):  # a part that ends within a character spans all of it
+    for number in reversed(range(len(spans) - 1)):  # a byte string that ends within a character spans all of it
         if is_cut[number]:
             spans[number] = (spans[number][0], max(spans[number][1], spans[number + 1][1]))
     return written, spans

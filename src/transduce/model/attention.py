@@ -6,8 +6,9 @@
 One matrix W_Q holds the h matrices W_i^Q as blocks of rows, so that one product makes all heads; W_K and W_V likewise.
 
 Departure: a query that may see no key gets zeros, where the equation is undefined.
-Departures by name (`ModelConfig.scores`, `attention_bias`, `attention_dropout`): the scores that 3.2.1 compares
-with, biases on the projections as in the authors' first code, and dropout on the weights as in 6.3.
+Departures by name (`ModelConfig.scores`, `attention_bias`, `attention_dropout`, `neighbourhood`): the scores that 3.2.1
+compares with, biases on the projections as in the authors' first code, dropout on the weights as in 6.3, and the
+restricted self-attention of section 4.
 """
 
 import math
@@ -17,6 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
+from transduce.model.cost import Window, uses_blocks
+from transduce.model.neighbourhood import cut_into_blocks, in_window, joined_blocks
 from transduce.networks.attention_sublayer import AttentionSublayer
 from transduce.networks.initialization import glorot_linear
 
@@ -81,9 +84,10 @@ def attend_fast(
 class MultiHeadAttention(AttentionSublayer):
     """Section 3.2.2: h heads, each attending in its own projection of the model's width."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, *, window: Window | None = None) -> None:
+        """With a window, each query sees only the keys in it; for self-attention only (see `neighbourhood.py`)."""
         super().__init__()
-        self.heads = config.heads
+        self.heads, self.window = config.heads, window
         self.scores = config.scores
         scales = {"scaled": 1.0 / math.sqrt(config.query_width), "unscaled": 1.0, "additive": 1.0}
         self.scale = scales[config.scores]  # of a dot product of query and key
@@ -121,31 +125,57 @@ class MultiHeadAttention(AttentionSublayer):
         self, query_BHQE: Tensor, key_BHKE: Tensor, value_BHKG: Tensor, *, visible_BHQK: Tensor | None
     ) -> Tensor:
         """Attend in every head, concatenate the heads and project with W_O, shape (B, Q, D)."""
-        dropout = self.dropout if self.training else 0.0
-        if self.scores == "additive":
-            weights_BHQK = self.weights(query_BHQE, key_BHKE, visible_BHQK=visible_BHQK)
-            mixed_BHQG = functional.dropout(weights_BHQK, dropout) @ value_BHKG
-        else:
-            # On a CPU the fused kernel's backward pass in bfloat16 took 3 to 7 times as long as the equation written
-            # out, for sentences of 16 to 64 tokens, and in float32 the two were equal; on a GPU it is far ahead.
-            attend_here = attend if query_BHQE.device.type == "cpu" else attend_fast
-            mixed_BHQG = attend_here(
-                query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK, scale=self.scale, dropout=dropout
+        length = query_BHQE.size(2)
+        if self.window is not None and key_BHKE.size(2) == length and uses_blocks(self.window, length):
+            keys_visible = visible_BHQK if self.window[1] else None  # a window to the left hides later keys itself
+            *blocks, shown_RHLM = cut_into_blocks(
+                query_BHQE, key_BHKE, value_BHKG, visible_BHQK=keys_visible, window=self.window
             )
+            mixed_RHLG = self._mixed(*blocks, visible_BHQK=shown_RHLM)
+            mixed_BHQG = joined_blocks(mixed_RHLG, sentences=query_BHQE.size(0), length=length)
+        else:
+            visible_BHQK = self._in_window(query_BHQE, key_BHKE, visible_BHQK)
+            mixed_BHQG = self._mixed(query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK)
         mixed: Tensor = self.W_O(mixed_BHQG.transpose(1, 2).flatten(start_dim=2))
         return mixed
 
+    def _mixed(
+        self, query_BHQE: Tensor, key_BHKE: Tensor, value_BHKG: Tensor, *, visible_BHQK: Tensor | None
+    ) -> Tensor:
+        dropout = self.dropout if self.training else 0.0
+        if self.scores == "additive":
+            weights_BHQK = attention_weights(self._scores(query_BHQE, key_BHKE), visible_BHQK=visible_BHQK)
+            return functional.dropout(weights_BHQK, dropout) @ value_BHKG
+        # On a CPU the fused kernel's backward pass in bfloat16 took 3 to 7 times as long as the equation written
+        # out, for sentences of 16 to 64 tokens, and in float32 equally long; on a GPU the kernel is far faster.
+        attend_here = attend if query_BHQE.device.type == "cpu" else attend_fast
+        return attend_here(
+            query_BHQE, key_BHKE, value_BHKG, visible_BHQK=visible_BHQK, scale=self.scale, dropout=dropout
+        )
+
+    def _in_window(self, query_BHQE: Tensor, key_BHKE: Tensor, visible_BHQK: Tensor | None) -> Tensor | None:
+        """Return which keys are visible and in the window; `visible_BHQK` itself if the window holds all keys."""
+        queries, keys = query_BHQE.size(2), key_BHKE.size(2)
+        if self.window is None or (self.window[0] >= keys - 1 and (not self.window[1] or self.window[1] >= keys - 1)):
+            return visible_BHQK
+        near_BHQK = in_window(queries, keys, window=self.window, device=query_BHQE.device)
+        return near_BHQK if visible_BHQK is None else near_BHQK & visible_BHQK
+
     def weights(self, query_BHQE: Tensor, key_BHKE: Tensor, *, visible_BHQK: Tensor | None) -> Tensor:
         """Return the attention weights of every head for any kind of scores, without the fused kernel."""
-        if self.scores == "additive":
-            # Bahdanau's compatibility: one hidden layer, v · tanh(q + k).
-            hidden_BHQKE = (query_BHQE[:, :, :, None] + key_BHKE[:, :, None]).tanh()
-            scores_BHQK = (hidden_BHQKE * self.v_HE[:, None, None]).sum(dim=-1)
-        else:
-            scores_BHQK = query_BHQE @ key_BHKE.mT * self.scale
-        return attention_weights(scores_BHQK, visible_BHQK=visible_BHQK)
+        visible_BHQK = self._in_window(query_BHQE, key_BHKE, visible_BHQK)
+        return attention_weights(self._scores(query_BHQE, key_BHKE), visible_BHQK=visible_BHQK)
+
+    def _scores(self, query_BHQE: Tensor, key_BHKE: Tensor) -> Tensor:
+        if self.scores != "additive":
+            return query_BHQE @ key_BHKE.mT * self.scale
+        # Bahdanau's compatibility: one hidden layer, v · tanh(q + k).
+        hidden_BHQKE = (query_BHQE[:, :, :, None] + key_BHKE[:, :, None]).tanh()
+        return (hidden_BHQKE * self.v_HE[:, None, None]).sum(dim=-1)
 
     def _by_head(self, joined_BKA: Tensor) -> Tensor:
+        if joined_BKA.dim() != 3:
+            raise ValueError("A layer takes (batch, position, d_model): give a sentence of its own as x[None].")
         by_head_BKHE: Tensor = joined_BKA.unflatten(-1, (self.heads, -1))
         return by_head_BKHE.transpose(1, 2)
 

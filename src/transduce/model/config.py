@@ -9,7 +9,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from transduce.networks.network import NetworkConfig, Probability
+from transduce.model.cost import Window, part_of, transformer_cost
+from transduce.model.parameters import transformer_shapes
+from transduce.networks.config import NetworkConfig, Probability, Shapes
+from transduce.networks.cost import Cost
 
 SIZES: Mapping[str, Literal["any"]] = {
     **dict.fromkeys(("vocabulary_size", "layers", "encoder_layers", "decoder_layers", "learned_positions"), "any"),
@@ -45,6 +48,10 @@ class ModelConfig(NetworkConfig, frozen=True):
     Sublayer(LayerNorm(x)) with a final norm on each stack, is the departure of the authors' later code and
     easier to train. (3.1)
     """
+    normalization: Literal["layer", "batch"] = "layer"
+    """What is normalised: the numbers of one position by `layer` normalisation, as in the paper, or each number over
+    all positions of a batch (`batch`), for comparison; in one process and without micro-batches only. (3.1)
+    """
     norm_epsilon: PositiveFloat = 1e-6
     """Number that layer normalisation adds to the variance; not in the paper. The default is that of the authors'
     code and of Marian; fairseq, CTranslate2 and PyTorch have 1e-5. (3.1)
@@ -67,6 +74,10 @@ class ModelConfig(NetworkConfig, frozen=True):
     scores: Literal["scaled", "unscaled", "additive"] = "scaled"
     """Compatibility of query and key: `scaled` dot product is the paper's; `unscaled` and `additive` are what
     section 3.2.1 compares it with. (3.2.1)
+    """
+    neighbourhood: PositiveInt | None = None
+    """r, the positions that self-attention sees around its own (in the decoder, before it); all unless given. The last
+    row of Table 1, which the paper leaves to future work. [positions] (4)
     """
     attention_bias: bool = False
     """Add biases to W_Q, W_K, W_V and W_O. The equations have none; the first public code had them. (3.2.2)"""
@@ -178,3 +189,20 @@ class ModelConfig(NetworkConfig, frozen=True):
     def decoder_depth(self) -> int:
         """How many layers the decoder has."""
         return self.decoder_layers or self.layers
+
+    def window(self, stack: str) -> Window | None:
+        """Return how many positions before and after its own a query of this stack sees, or None if it sees all."""
+        r = self.neighbourhood
+        return None if r is None else {"encoder": (r // 2, r // 2), "decoder": (r - 1, 0)}[stack]
+
+    def parameter_shapes(self) -> Shapes:
+        """Return the shape of each parameter by name."""
+        return transformer_shapes(self)
+
+    def part_of(self, parameter: str) -> str:
+        """Return the part of the network that a parameter belongs to, in words."""
+        return part_of(parameter)
+
+    def cost(self, source_length: int, target_length: int) -> Cost:
+        """Return the cost of a forward pass over a pair of these lengths."""
+        return transformer_cost(self, source_length, target_length)

@@ -16,11 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transduce.model.config import ModelConfig
+from transduce.model.parameters import TIES
 from transduce.networks.initialization import normal_rows
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
-
-# Whether source and target share a matrix, and whether target and output do.
-_TIES = {"all": (True, True), "decoder": (False, True), "inputs": (True, False), "none": (False, False)}
 
 
 class Embeddings(nn.Module):
@@ -30,7 +28,7 @@ class Embeddings(nn.Module):
         super().__init__()
         self.scale, self.start_as_zeros = config.embedding_factor, tokens.start if config.start_from_zeros else None
         shape = (config.vocabulary_size, config.d_model)
-        inputs_are_one, decoder_is_one = _TIES[config.tied]
+        inputs_are_one, decoder_is_one = TIES[config.tied]
         self.source_VD = normal_rows(config.source_vocabulary_size or config.vocabulary_size, config.d_model)
         self.target_VD = self.source_VD if inputs_are_one else normal_rows(*shape)
         self.output_VD = self.target_VD if decoder_is_one else normal_rows(*shape)

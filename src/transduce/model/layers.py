@@ -6,7 +6,7 @@ is applied to every sub-layer; the dropout is that of section 5.4. An encoder la
 self-attention and feed-forward; a decoder layer has a third between them, attention over the encoder's output.
 
 Departures by name: `ModelConfig.norm = "pre"`, x + Dropout(Sublayer(LayerNorm(x))), as in the authors' later code;
-`norm_epsilon`; `decoder_mixer = "ssru"`, an SSRU as the decoder's first sub-layer.
+`norm_epsilon`; `normalization = "batch"`; `decoder_mixer = "ssru"`, an SSRU as the decoder's first sub-layer.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,9 @@ from transduce.model.attention import MultiHeadAttention
 from transduce.model.config import ModelConfig
 from transduce.model.decoding_cache import LayerCache
 from transduce.model.feed_forward import FeedForward
+from transduce.model.normalization import normalization, normalize
 from transduce.model.ssru import SSRU
 from transduce.networks.past import KeysAndValues, RecurrentState
-
-
-def layer_norm(config: ModelConfig) -> nn.LayerNorm:
-    """Return layer normalisation over the model's width, with gain and bias."""
-    return nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
 
 
 class Residual(nn.Module):
@@ -32,15 +28,17 @@ class Residual(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.is_pre_norm = {"post": False, "pre": True}[config.norm]
-        self.norm = layer_norm(config)
+        self.norm = normalization(config)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, inputs_BTD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the normalised sum of the input and the sub-layer's output, shape (B, T, D)."""
+    def forward(
+        self, inputs_BTD: Tensor, sublayer: Callable[[Tensor], Tensor], present_BT: Tensor | None = None
+    ) -> Tensor:
+        """Return the residual sum, shape (B, T, D), normalised; pre-norm normalises the sub-layer's input instead."""
         if self.is_pre_norm:
-            outputs_BTD: Tensor = inputs_BTD + self.dropout(sublayer(self.norm(inputs_BTD)))
+            outputs_BTD: Tensor = inputs_BTD + self.dropout(sublayer(normalize(self.norm, inputs_BTD, present_BT)))
         else:
-            outputs_BTD = self.norm(inputs_BTD + self.dropout(sublayer(inputs_BTD)))
+            outputs_BTD = normalize(self.norm, inputs_BTD + self.dropout(sublayer(inputs_BTD)), present_BT)
         return outputs_BTD
 
 
@@ -49,17 +47,19 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(config)
+        self.self_attention = MultiHeadAttention(config, window=config.window("encoder"))
         self.feed_forward = FeedForward(config)
         self.self_attention_residual = Residual(config)
         self.feed_forward_residual = Residual(config)
 
-    def forward(self, inputs_BSD: Tensor, *, visible_BHSS: Tensor | None = None) -> Tensor:
+    def forward(
+        self, inputs_BSD: Tensor, *, visible_BHSS: Tensor | None = None, present_BS: Tensor | None = None
+    ) -> Tensor:
         """Return the layer's output, shape (B, S, D); works on bare vectors as well as on embeddings."""
         attended_BSD = self.self_attention_residual(
-            inputs_BSD, lambda x_BSD: self.self_attention(x_BSD, x_BSD, visible_BHQK=visible_BHSS)
+            inputs_BSD, lambda x_BSD: self.self_attention(x_BSD, x_BSD, visible_BHQK=visible_BHSS), present_BS
         )
-        outputs_BSD: Tensor = self.feed_forward_residual(attended_BSD, self.feed_forward)
+        outputs_BSD: Tensor = self.feed_forward_residual(attended_BSD, self.feed_forward, present_BS)
         return outputs_BSD
 
 
@@ -72,10 +72,10 @@ class DecoderLayer(nn.Module):
         if self.is_recurrent:
             self.ssru = SSRU(config)
         else:
-            self.self_attention = MultiHeadAttention(config)
+            self.self_attention = MultiHeadAttention(config, window=config.window("decoder"))
         self.cross_attention = MultiHeadAttention(config)
         self.feed_forward = FeedForward(config)
-        self.self_attention_residual = Residual(config)  # around the SSRU where that is in self-attention's place
+        self.self_attention_residual = Residual(config)  # around the SSRU if that replaces self-attention
         self.cross_attention_residual = Residual(config)
         self.feed_forward_residual = Residual(config)
 
@@ -86,18 +86,24 @@ class DecoderLayer(nn.Module):
         *,
         target_visible_BHTT: Tensor | None = None,
         source_visible_BHTS: Tensor | None = None,
+        present_BT: Tensor | None = None,
     ) -> Tensor:
         """Return the layer's output, shape (B, T, D)."""
-        if self.is_recurrent:
-            attended_BTD = self.self_attention_residual(inputs_BTD, lambda x_BTD: self.ssru(x_BTD)[0])
-        else:
-            attended_BTD = self.self_attention_residual(
-                inputs_BTD, lambda x_BTD: self.self_attention(x_BTD, x_BTD, visible_BHQK=target_visible_BHTT)
-            )
-        informed_BTD = self.cross_attention_residual(
-            attended_BTD, lambda x_BTD: self.cross_attention(x_BTD, memory_BSD, visible_BHQK=source_visible_BHTS)
-        )
-        outputs_BTD: Tensor = self.feed_forward_residual(informed_BTD, self.feed_forward)
+
+        def read_past(x_BTD: Tensor) -> Tensor:
+            if self.is_recurrent:
+                recurrent_BTD: Tensor = self.ssru(x_BTD)[0]
+                return recurrent_BTD
+            attended_BTD: Tensor = self.self_attention(x_BTD, x_BTD, visible_BHQK=target_visible_BHTT)
+            return attended_BTD
+
+        def cross_attend(x_BTD: Tensor) -> Tensor:
+            attended_BTD: Tensor = self.cross_attention(x_BTD, memory_BSD, visible_BHQK=source_visible_BHTS)
+            return attended_BTD
+
+        attended_BTD = self.self_attention_residual(inputs_BTD, read_past, present_BT)
+        informed_BTD = self.cross_attention_residual(attended_BTD, cross_attend, present_BT)
+        outputs_BTD: Tensor = self.feed_forward_residual(informed_BTD, self.feed_forward, present_BT)
         return outputs_BTD
 
     def start_cache(self, memory_BSD: Tensor, *, capacity: int) -> LayerCache:

@@ -25,7 +25,7 @@ class SSRU(nn.Module):
         self.W_f = glorot_linear(config.d_model, config.d_model)
 
     def forward(self, inputs_BTD: Tensor, state_BD: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return the outputs, shape (B, T, D), and the last state, shape (B, D); without a state it is zeros."""
+        """Return the outputs, shape (B, T, D), and the last state, shape (B, D); the first is `state_BD` or zeros."""
         # In bf16 a gate near 1 rounds to 1 and the state would not change: compute in at least float32.
         exact = torch.promote_types(inputs_BTD.dtype, torch.float32)
         gate_BTD = self.W_f(inputs_BTD).to(exact).sigmoid()

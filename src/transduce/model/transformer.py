@@ -4,8 +4,8 @@ The encoder maps (x_1, …, x_n) to z = (z_1, …, z_n), here `memory`; the deco
 at a time, each depending on z and the symbols before it. "The output embeddings are offset by one position", so
 that position i depends only on outputs before i: a start token is put in front of the labels and the last dropped.
 
-Departure: the start token has an embedding of its own; the authors' code starts from a zero vector, which
-`ModelConfig.start_from_zeros` names. Other departures by name: `embedding_norm`, `final_norm`.
+Departure: the start token has an embedding of its own; the authors' code starts from a zero vector, as
+`ModelConfig.start_from_zeros` does here. Other departures by name: `embedding_norm`, `final_norm`.
 """
 
 from collections.abc import Iterable
@@ -13,13 +13,12 @@ from collections.abc import Iterable
 from torch import Tensor, nn
 
 from transduce.model.config import ModelConfig
-from transduce.model.cost import part_of, transformer_cost
 from transduce.model.decoding_cache import DecodingCache
 from transduce.model.embedding import Embeddings
-from transduce.model.layers import DecoderLayer, EncoderLayer, layer_norm
+from transduce.model.layers import DecoderLayer, EncoderLayer
 from transduce.model.masks import as_keys, visible_to_the_left, visible_tokens
+from transduce.model.normalization import MaskedBatchNorm, normalization, normalize
 from transduce.model.positional_encoding import PositionalEncoding
-from transduce.networks.cost import Cost
 from transduce.networks.network import MatrixView, Network, offset_by_one
 from transduce.networks.output import Output
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
@@ -33,18 +32,19 @@ class Encoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.positions = PositionalEncoding(config)
-        self.embedding_norm = layer_norm(config) if config.embedding_norm else nn.Identity()
+        self.embedding_norm = normalization(config) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_depth))
-        self.final_norm = layer_norm(config) if config.has_final_norm else nn.Identity()
+        self.final_norm = normalization(config) if config.has_final_norm else nn.Identity()
 
-    def forward(self, embedded_BSD: Tensor, *, visible_BHSS: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embedded_BSD: Tensor, *, visible_BHSS: Tensor | None = None, present_BS: Tensor | None = None
+    ) -> Tensor:
         """Return the memory, shape (B, S, D)."""
-        x_BSD = self.dropout(self.embedding_norm(self.positions(embedded_BSD)))
+        x_BSD = self.dropout(normalize(self.embedding_norm, self.positions(embedded_BSD), present_BS))
         for layer in self.layers:
-            x_BSD = layer(x_BSD, visible_BHSS=visible_BHSS)
-        memory_BSD: Tensor = self.final_norm(x_BSD)
-        return memory_BSD
+            x_BSD = layer(x_BSD, visible_BHSS=visible_BHSS, present_BS=present_BS)
+        return normalize(self.final_norm, x_BSD, present_BS)
 
 
 class Decoder(nn.Module):
@@ -53,14 +53,21 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.positions = PositionalEncoding(config)
-        self.embedding_norm = layer_norm(config) if config.embedding_norm else nn.Identity()
+        self.embedding_norm = normalization(config) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_depth))
-        self.final_norm = layer_norm(config) if config.has_final_norm else nn.Identity()
+        self.final_norm = normalization(config) if config.has_final_norm else nn.Identity()
 
-    def forward(self, embedded_BTD: Tensor, memory_BSD: Tensor, *, source_visible_BHTS: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        embedded_BTD: Tensor,
+        memory_BSD: Tensor,
+        *,
+        source_visible_BHTS: Tensor | None = None,
+        present_BT: Tensor | None = None,
+    ) -> Tensor:
         """Return the output before the pre-softmax matrix for every target position, shape (B, T, D)."""
-        x_BTD = self.dropout(self.embedding_norm(self.positions(embedded_BTD)))
+        x_BTD = self.dropout(normalize(self.embedding_norm, self.positions(embedded_BTD), present_BT))
         target_visible_BHTT = visible_to_the_left(x_BTD.size(1), device=x_BTD.device)
         for layer in self.layers:
             x_BTD = layer(
@@ -68,9 +75,9 @@ class Decoder(nn.Module):
                 memory_BSD,
                 target_visible_BHTT=target_visible_BHTT,
                 source_visible_BHTS=source_visible_BHTS,
+                present_BT=present_BT,
             )
-        hidden_BTD: Tensor = self.final_norm(x_BTD)
-        return hidden_BTD
+        return normalize(self.final_norm, x_BTD, present_BT)
 
     def forward_next(self, embedded_BWD: Tensor, cache: DecodingCache) -> Tensor:
         """Return the output for the next target position of every beam, shape (B, W, D)."""
@@ -109,18 +116,35 @@ class Transformer(Network):
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Return the decoder's outputs that predict the labels `target_BT`, shape (B, T, D)."""
         inputs_BT = offset_by_one(target_BT, start=self.tokens.start)
-        return self.decode(inputs_BT, self.encode(source_BS), source_visible_BS=self.visible(source_BS))
+        return self.decode(
+            inputs_BT,
+            self.encode(source_BS),
+            source_visible_BS=self.visible(source_BS),
+            target_present_BT=self.visible(target_BT),
+        )
 
     def encode(self, source_BS: Tensor) -> Tensor:
         """Return the memory of a padded batch of source sentences, shape (B, S, D)."""
-        visible_BHSS = as_keys(self.visible(source_BS))
-        memory_BSD: Tensor = self.encoder(self.embeddings.embed_source(source_BS), visible_BHSS=visible_BHSS)
+        present_BS = self.visible(source_BS)
+        memory_BSD: Tensor = self.encoder(
+            self.embeddings.embed_source(source_BS), visible_BHSS=as_keys(present_BS), present_BS=present_BS
+        )
         return memory_BSD
 
-    def decode(self, target_BT: Tensor, memory_BSD: Tensor, *, source_visible_BS: Tensor) -> Tensor:
+    def decode(
+        self,
+        target_BT: Tensor,
+        memory_BSD: Tensor,
+        *,
+        source_visible_BS: Tensor,
+        target_present_BT: Tensor | None = None,
+    ) -> Tensor:
         """Return the decoder's output for inputs that are already offset by one, shape (B, T, D)."""
         hidden_BTD: Tensor = self.decoder(
-            self.embeddings.embed_target(target_BT), memory_BSD, source_visible_BHTS=as_keys(source_visible_BS)
+            self.embeddings.embed_target(target_BT),
+            memory_BSD,
+            source_visible_BHTS=as_keys(source_visible_BS),
+            present_BT=target_present_BT,
         )
         return hidden_BTD
 
@@ -144,16 +168,13 @@ class Transformer(Network):
         state.select(sentences_B, beams_BW)
         return state
 
+    def statistics(self) -> Iterable[Tensor]:
+        """Return the running means of batch normalisation."""
+        norms = (module for module in self.modules() if isinstance(module, MaskedBatchNorm))
+        return (tensor for norm in norms for tensor in (norm.mean_D, norm.variance_D))
+
     def matrices(self) -> Iterable[MatrixView]:
         """Return every linear map of every layer."""
         for name, module in self.named_modules():
             if ".layers." in name and isinstance(module, nn.Linear):
                 yield MatrixView(f"{name}.weight", (1, module.out_features, module.in_features))
-
-    def cost(self, source_length: int, target_length: int) -> Cost:
-        """Return the cost of a forward pass over a pair of these lengths."""
-        return transformer_cost(self.config, source_length, target_length)
-
-    def part_of(self, parameter: str) -> str:
-        """Return the part of the network that a parameter belongs to, in words."""
-        return part_of(parameter)

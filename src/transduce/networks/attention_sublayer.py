@@ -24,8 +24,8 @@ AXES: Mapping[str, tuple[Axis, Axis]] = {
 class AttentionSublayer(nn.Module):
     """Attention with queries, keys and values by head, called with queries, memory and `visible_BHQK`.
 
-    Its name in the network gives its kind: one named `cross_attention` goes from target to source; any other is
-    self-attention of the `encoder` or of the `decoder`, in which it is.
+    Its name in the network gives its kind: one named `cross_attention` attends from target to source; any other is the
+    self-attention of the part that holds it, `encoder` or `decoder`.
     """
 
     scores: Scores

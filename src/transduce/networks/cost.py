@@ -4,13 +4,14 @@ A multiplication and an addition count as two operations; only matrix products c
 passes. Sequential steps and path length are the columns of Table 1.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from transduce.networks.network import Network
+    from transduce.networks.config import NetworkConfig
 
 
 @dataclass(frozen=True)
@@ -37,26 +38,26 @@ class Cost:
         return 3 * self.forward
 
 
-def parameters_by_part(network: "Network") -> dict[str, int]:
-    """Return how many parameters each part of a network has; a tied matrix counts once."""
+def parameters_by_part(config: "NetworkConfig") -> dict[str, int]:
+    """Return how many parameters each part of a network of these sizes has; a tied matrix counts once."""
     counts: Counter[str] = Counter()
-    for name, parameter in network.named_parameters():
-        counts[network.part_of(name)] += parameter.numel()
+    for name, shape in config.parameter_shapes().items():
+        counts[config.part_of(name)] += math.prod(shape)
     return dict(counts)
 
 
-def parameter_count(network: "Network") -> int:
-    """Return how many parameters a network has; a tied matrix counts once."""
-    return sum(parameter.numel() for parameter in network.parameters())
+def parameter_count(config: "NetworkConfig") -> int:
+    """Return how many parameters a network of these sizes has; a tied matrix counts once."""
+    return sum(map(math.prod, config.parameter_shapes().values()))
 
 
-def training_memory(network: "Network", *, tokens: int, length: int = 25, bytes_per_activation: int = 4) -> int:
+def training_memory(config: "NetworkConfig", *, tokens: int, length: int = 25, bytes_per_activation: int = 4) -> int:
     """Estimate the peak memory of training in bytes: weights, gradients, Adam's two moments, activations."""
-    state = 4 * 4 * parameter_count(network)
-    activations = tokens * network.cost(length, length).kept_numbers // length
+    state = 4 * 4 * parameter_count(config)
+    activations = tokens * config.cost(length, length).kept_numbers // length
     return state + bytes_per_activation * activations
 
 
-def translation_memory(network: "Network", *, bytes_per_weight: float = 4.0) -> int:
+def translation_memory(config: "NetworkConfig", *, bytes_per_weight: float = 4.0) -> int:
     """Return the bytes of the weights alone, which are nearly all that translating one sentence needs."""
-    return int(bytes_per_weight * parameter_count(network))
+    return int(bytes_per_weight * parameter_count(config))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from transduce.networks.network import NetworkConfig
+from transduce.networks.config import NetworkConfig
 
 Values = tuple[object, ...] | Literal["any"]
 """The values of an option that are handled; `any` is for sizes and probabilities, which their types bound already."""

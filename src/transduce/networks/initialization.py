@@ -22,6 +22,6 @@ def glorot_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
 def normal_rows(rows: int, d_model: int) -> nn.Parameter:
     """Return a table of vectors, one row each, drawn from N(0, 1 / d_model)."""
     table = torch.empty(rows, d_model)
-    if not table.is_meta:  # on the meta device, torch would load its compiler for seconds and fill no memory
+    if not table.is_meta:  # on the meta device there is nothing to fill, and torch would load its compiler
         nn.init.normal_(table, std=d_model**-0.5)
     return nn.Parameter(table)

@@ -7,45 +7,16 @@ vectors of a whole pair at once; for search, of one position at a time from a de
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
 from transduce.networks.attention_block import AttentionBlock
 from transduce.networks.attention_sublayer import record_attention
-from transduce.networks.cost import Cost
+from transduce.networks.config import NetworkConfig
 from transduce.networks.output import Output
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
-
-Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
-
-
-class NetworkConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """The sizes that every network has; each kind of network adds its own, and gives its `kind` one value."""
-
-    vocabulary_size: Annotated[int, Field(ge=5)] = 37_000
-    """Rows of the embedding; the tokenizer is learned at this size, or less for a small corpus. [pieces] (5.1)"""
-    d_model: PositiveInt = 512
-    """Width of the embeddings and of every layer's output. (3.1)"""
-    kind: str
-    """Which network it is."""
-
-    @property
-    @abstractmethod
-    def depth(self) -> int:
-        """How many layers the network has in all; each has at least one parameter."""
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What the network is, for a model's card, such as "A Transformer of *Attention Is All You Need*"."""
-
-    @property
-    @abstractmethod
-    def in_words(self) -> str:
-        """The sizes in a few words, such as "6+6 layers, width 512, 8 heads"."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +58,6 @@ class Network(nn.Module):
     def select(self, state: Any, sentences_B: Tensor, beams_BW: Tensor) -> Any:  # noqa: ANN401
         """Return the state of the named sentences and, for each, the named ones of its beams (see `Stepwise`)."""
 
-    @abstractmethod
-    def cost(self, source_length: int, target_length: int) -> Cost:
-        """Return what a forward pass over a pair of these lengths costs."""
-
-    @abstractmethod
-    def part_of(self, parameter: str) -> str:
-        """Return the part of the network that a parameter belongs to, in words."""
-
     @property
     def longest_sentence(self) -> int | None:
         """The most tokens that a sentence of either side may have, or None if there is no bound."""
@@ -111,6 +74,10 @@ class Network(nn.Module):
         attention of another form overrides it.
         """
         return record_attention(self, source, target)
+
+    def statistics(self) -> Iterable[Tensor]:
+        """Return the parameters that a forward pass changes in training, such as running means; by default none."""
+        return ()
 
     def matrices(self) -> Iterable[MatrixView]:
         """Return the parameters that Muon moves as matrices; Adam moves the others."""

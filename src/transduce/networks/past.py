@@ -27,7 +27,7 @@ class KeysAndValues:
         return self.keys_RHKE[:, :, : self.length], self.values_RHKG[:, :, : self.length]
 
     def select(self, rows_R: Tensor) -> None:
-        """Let each row continue the named one."""
+        """Make row r continue row `rows_R[r]`."""
         self.keys_RHKE = _rows(self.keys_RHKE, rows_R, filled=self.length)
         self.values_RHKG = _rows(self.values_RHKG, rows_R, filled=self.length)
 
@@ -39,7 +39,7 @@ class RecurrentState:
     state_RD: Tensor | None = None
 
     def select(self, rows_R: Tensor) -> None:
-        """Let each row continue the named one."""
+        """Make row r continue row `rows_R[r]`."""
         self.state_RD = None if self.state_RD is None else self.state_RD.index_select(0, rows_R)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.errors import ModelError
 from transduce.special_tokens import SpecialTokens
 
 State = TypeVar("State")
@@ -23,6 +24,14 @@ Ids = NDArray[np.int64]
 LogProbabilities = NDArray[np.floating]
 """float32 or float64."""
 Booleans = NDArray[np.bool_]
+
+
+def not_numbers() -> ModelError:
+    """Return the error of a model whose probabilities are NaN."""
+    return ModelError(
+        "the model's probabilities are not numbers (NaN): its weights are damaged, or its training diverged. "
+        "Take an earlier checkpoint, or use float32 if it ran in a lower precision."
+    )
 
 
 class Stepwise(Protocol[State]):

@@ -37,7 +37,7 @@ class TorchStepper:
         """Return the network's bound."""
         return self.network.longest_target(source_length)
 
-    @torch.no_grad()  # inference_mode would leave tables in the network that it could not be trained with afterwards
+    @torch.no_grad()  # inference_mode would leave tables in the network that later training cannot use
     def start(self, source_BS: Ids) -> Any:  # noqa: ANN401
         """Encode the sources."""
         return self.network.start(self._tensor(source_BS))

@@ -3,7 +3,7 @@
     FOLDER/model            the average, or the best single checkpoint if that is better on validation
     FOLDER/finished.json    a hash of the settings, and how training ended; written last
 
-`transduce average` runs `average_run`, which averages other checkpoints.
+`transduce average` runs `average_run`, which averages as many checkpoints as the user asks for.
 """
 
 import hashlib
@@ -31,8 +31,12 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Ending, ending_at
 from transduce.training.validation import Validation
+from transduce.translator import Translator
+from transduce.translator.calibrating import FEWEST_PAIRS, calibrate
+from transduce.translator.calibration import write_calibration
 
 _FINISHED = "finished.json"
+_MOST_CALIBRATED = 1000  # pairs; their translation takes time
 _WITHOUT_INFLUENCE = frozenset(
     {"threads", "checkpoint_every", "keep_checkpoints", "validate_every", "report_every", "tensorboard", "rank_timeout"}
 )
@@ -64,10 +68,12 @@ class AveragingStage:
     """Averages the last checkpoints of a training into its model."""
 
     training: TrainingStage
+    calibrates: bool = False
+    """Whether the finished model gets a calibration, from the validation text."""
 
     @property
     def name(self) -> str:
-        """What the stage does, for a user."""
+        """The name of the stage in messages to the user."""
         return f"{self.training.name}: averaging checkpoints"
 
     @property
@@ -76,7 +82,7 @@ class AveragingStage:
         return self.training.folder
 
     @property
-    def leaves(self) -> Path:
+    def result(self) -> Path:
         """The model directory."""
         return self.folder / MODEL
 
@@ -97,8 +103,8 @@ class AveragingStage:
         found = self._found()
         if found is None or found.settings != self._settings():
             return False
-        is_that_model = (self.leaves / MANIFEST).is_file() and sha256_of_file(self.leaves / MANIFEST) == found.model
-        return is_that_model and manifest_fault(self.leaves) is None
+        is_that_model = (self.result / MANIFEST).is_file() and sha256_of_file(self.result / MANIFEST) == found.model
+        return is_that_model and manifest_fault(self.result) is None
 
     def run(self, *, stop_requested: StopRequested) -> bool:
         """Average, validate and write the model; this is quick, so it ignores `stop_requested`."""
@@ -106,16 +112,29 @@ class AveragingStage:
         ending = ending_at(config, progress)
         assert ending is not None, "this training has ended"
         if self.context.world.is_main:  # the run may have been killed between its last checkpoint and the pruning
-            checkpoints = Checkpoints(self.training.leaves)
+            checkpoints = Checkpoints(self.training.result)
             checkpoints.remove_leftovers()
             checkpoints.prune(keep=config.keep_checkpoints, best_step=progress.best.step if progress.best else None)
         opened = self.training.opened()
         model = self._average(opened, progress)
         if self.context.world.is_main:
             opened.recorder.write_model(model, progress)
+            if model.validation is not None:
+                opened.recorder.add_final_validation(model.validation, progress)
             opened.recorder.write_report(f"finished: {ending.value}", progress, model.validation)
             self._record(model, progress, ending)
+            if self.calibrates:
+                self._calibrate(threads=opened.compute.threads)
         return True
+
+    def _calibrate(self, *, threads: int | None) -> None:
+        valid = self.training.prepared.valid
+        count = min(len(valid) if valid else 0, _MOST_CALIBRATED)
+        if valid is None or count < FEWEST_PAIRS:
+            return  # `translate --leave-below` says what to do
+        with self.context.progress.stage("calibrating", unit="models"):
+            translator = Translator.load(self.result, threads=threads)
+            write_calibration(self.result, calibrate(translator, [valid.original(n) for n in range(count)]))
 
     def finished(self) -> FinishedTraining:
         """Return how training ended; every rank must call this, once the stage is done."""
@@ -156,7 +175,8 @@ class AveragingStage:
     def _settings(self) -> str:
         experiment = self.training.experiment
         training = experiment.training.model_dump(mode="json", exclude=set(_WITHOUT_INFLUENCE))
-        kept = [stated(experiment.model), experiment.decoding.model_dump(mode="json"), training]
+        decoding = experiment.decoding.model_dump(mode="json", exclude={"keep_placeholders", "keep_form"})
+        kept = [stated(experiment.model), decoding, training]
         corpus = corpus_fingerprint(self.training.prepared.report)
         return hashlib.sha256(json.dumps([corpus, kept], sort_keys=True).encode()).hexdigest()
 
@@ -170,7 +190,7 @@ class AveragingStage:
         validation = model.validation
         finished = FinishedTraining(
             settings=self._settings(),
-            model=sha256_of_file(self.leaves / MANIFEST),
+            model=sha256_of_file(self.result / MANIFEST),
             ending=ending,
             step=progress.step,
             averaged=model.steps,

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from transduce.architectures import parameter_count
-from transduce.compute import Compute, processor_name
 from transduce.experiment import ExperimentConfig
+from transduce.machine import Compute, processor_name
+from transduce.networks.cost import parameter_count
 from transduce.version import __version__
 
 

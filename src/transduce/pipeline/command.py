@@ -8,7 +8,7 @@ from typing import Any
 from transduce.errors import ConfigError
 from transduce.experiment import merged
 from transduce.pipeline.estimate import announcement
-from transduce.pipeline.planning import TrainRequest, choose_experiment
+from transduce.pipeline.planning import TrainRequest, choose_experiment, has_learned
 from transduce.pipeline.run import TrainingResult, opened_run
 from transduce.pipeline.stages import StopRequested
 from transduce.progress import Progress, Silent
@@ -28,7 +28,7 @@ def request_of(
     data: Mapping[str, object] | None = None,
     training: Mapping[str, object] | None = None,
 ) -> TrainRequest:
-    """Return a request; None and empty values set nothing.
+    """Return the request that these arguments describe; None and empty lists set nothing.
 
     `overrides` and `settings` set any key ("training.steps=100", {"training.steps": 100}). `data` and `training` set
     keys of their sections, and `corpora` sets `train`, `valid` and `test` of the section `data`.
@@ -60,7 +60,7 @@ def train(
     try:
         with opened_run(choice, output, progress=reports) as run:
             reports = run.progress
-            if progress is not None and not choice.resumes:
+            if progress is not None and not has_learned(output):
                 for line in announcement(run):
                     reports.note(line)
             with while_training or nullcontext():

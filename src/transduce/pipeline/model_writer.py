@@ -8,10 +8,10 @@ from typing import Any
 
 from torch import Tensor
 
-from transduce.compute import Compute
 from transduce.data.preparation import Prepared
 from transduce.data.shortlist import Shortlist, learn_shortlist
 from transduce.experiment import ExperimentConfig
+from transduce.machine import Compute
 from transduce.model_directory import Description, Languages, save_model
 from transduce.pipeline.card import Provenance, write_card
 from transduce.progress import Progress
@@ -37,7 +37,7 @@ class ModelWriter:
     prepared: Prepared
     compute: Compute
     figures: Mapping[str, Any]
-    """What the card says about the corpus."""
+    """The figures of the corpus for the card."""
     progress: Progress
 
     def write(self, model: TrainedModel, progress: TrainingProgress, folder: Path) -> None:

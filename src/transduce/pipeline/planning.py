@@ -2,12 +2,13 @@
 
 A run keeps its experiment in `experiment.toml`. A start without settings resumes it. A start with other settings
 resumes it if these cannot change the weights of later steps (budgets, intervals, logging, patience, search, other paths
-of the same text); otherwise it is refused with a list of the differences. A run without a checkpoint has nothing to
-lose, so a command that names the training text starts it from the beginning.
+of the same text); otherwise it raises an error that lists the differences. If the run has no checkpoint yet, a command
+that names the training text instead starts it again with the new settings.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from transduce.experiment import (
 )
 from transduce.files import make_folder, write_atomically
 from transduce.model_directory import find_model, read_description
+from transduce.pipeline.fine_tuning import fine_tuned
 from transduce.progress import Progress
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.training.config import MAY_CHANGE_BETWEEN_STARTS
@@ -66,6 +68,11 @@ class Choice:
     reason: str
     resumes: bool
 
+    @property
+    def in_words(self) -> str:
+        """Which preset or settings these are, and why."""
+        return f"preset {self.preset}, because {self.reason}" if self.preset else self.reason
+
 
 def choose_preset(pairs: int) -> tuple[str, str]:
     """Return the preset for a corpus of this size, and why."""
@@ -79,11 +86,11 @@ def choose_preset(pairs: int) -> tuple[str, str]:
 
 
 def count_pairs(data: DataConfig, *, progress: Progress) -> int:
-    """Count the training pairs by reading them, up to the number that the largest preset needs."""
+    """Count the pairs of `data.train`, or of all corpora without it, up to the number that the largest preset needs."""
     selection = Selection(data.source_language, data.target_language, data.source_column, data.target_column)
     enough, count = PRESET_BY_PAIRS[0][0], 0
     with progress.stage("counting pairs", unit="pairs") as stage:
-        for name in data.train:
+        for name in data.train or data.names("train"):
             for _ in Corpus(name, selection).pairs():
                 count += 1
                 stage.advance()
@@ -102,7 +109,7 @@ def choose_experiment(request: TrainRequest, output: Path, *, progress: Progress
         try:
             return _resume(content, kept)
         except (ConfigError, RunError):
-            if has_learned(output) or not _asked(content, "data", "train"):
+            if has_learned(output) or not (_asked(content, "data", "train") or _asked(content, "data", "corpora")):
                 raise
         progress.note(f"{output} has no checkpoint yet, so it starts again with the settings given")
     if not request.names_something():
@@ -113,18 +120,31 @@ def choose_experiment(request: TrainRequest, output: Path, *, progress: Progress
     preset, reason = request.preset, "you named it"
     start_from = _asked(content, "training", "start_from")
     if start_from is not None:
-        content, reason = _started_from(str(start_from), content), f"its sizes are those of {start_from}"
+        content, reason = _adapted(str(start_from), content, progress=progress)
     elif "model" not in content:
         corpus = validate_experiment(content, where="the settings given").data
         _require_training_text(corpus)
         preset, reason = choose_preset(count_pairs(corpus, progress=progress))
         content = merged(read_preset(preset), content)
     elif preset is None:
-        reason = f"as {request.file or 'the settings given'} says"
+        reason = f"settings as in {request.file or 'the command'}"
     experiment = validate_experiment(content, where=str(request.file or "the settings given"))
     _require_training_text(experiment.data)
     absolute = experiment.model_copy(update={"data": _with_absolute_paths(experiment.data)})
     return Choice(experiment=absolute, preset=preset, reason=reason, resumes=False)
+
+
+def _adapted(name: str, asked: dict[str, Any], *, progress: Progress) -> tuple[dict[str, Any], str]:
+    """Return the settings of a run that starts from a model, and why; fine-tuning is the default schedule."""
+    content = _started_from(name, asked)
+    if _asked(asked, "training", "schedule") is not None:
+        return content, f"settings as given, sizes as in {name}"
+    asked = merged(asked, {"training": {"start_from": content["training"]["start_from"]}})  # its absolute path
+    without_pairs, _ = fine_tuned(asked, content["model"], pairs=0)
+    corpus = validate_experiment(merged(content, without_pairs), where="the settings given").data
+    _require_training_text(corpus)
+    chosen, reason = fine_tuned(asked, content["model"], pairs=count_pairs(corpus, progress=progress))
+    return merged(content, chosen), f"fine-tuning {name}: {reason}"
 
 
 def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
@@ -201,14 +221,14 @@ def _resume(asked: dict[str, Any], kept: Path) -> Choice:
     old = read_kept_experiment(kept.parent)
     start_from = _asked(asked, "training", "start_from")
     if start_from is not None:
-        begun_from = _place_as_begun(str(start_from), old.training.start_from)
+        begun_from = _recorded_start(str(start_from), old.training.start_from)
         asked = merged(asked, {"training": {"start_from": begun_from}})
     new = validate_experiment(merged(old.model_dump(mode="json", exclude_none=True), asked), where="the settings given")
     if new.data != old.data:
-        data = _data_as_begun(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
+        data = _with_recorded_paths(_with_absolute_paths(new.data), old.data, prepared=kept.parent / PREPARED)
         new = new.model_copy(update={"data": data})
     _refuse_differences(old, new, run=kept.parent)
-    return Choice(experiment=new, preset=None, reason=f"as {kept} says", resumes=True)
+    return Choice(experiment=new, preset=None, reason=f"settings as in {kept}", resumes=True)
 
 
 def _refuse_differences(old: ExperimentConfig, new: ExperimentConfig, *, run: Path) -> None:
@@ -224,15 +244,15 @@ def _refuse_differences(old: ExperimentConfig, new: ExperimentConfig, *, run: Pa
     refuse_other_settings(run, was, now)
 
 
-def _place_as_begun(name: str, old: str | None) -> str:
-    """Return the run's own path of the model to start from if `name` means the same model, which may be gone."""
+def _recorded_start(name: str, old: str | None) -> str:
+    """Return `old` if `name` is the same model, which may no longer exist, else the absolute path of `name`."""
     meant = {place.resolve() for place in (Path(name), Path(name) / "model")}
     if old is not None and Path(old).resolve() in meant:
         return old
     return str(find_model(name).absolute())
 
 
-def _data_as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataConfig:
+def _with_recorded_paths(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataConfig:
     """Return `new` with the paths of `old` for every file whose content is the one the run was prepared from.
 
     If the content at an old path has changed, `new` keeps its path: the run would be prepared from the changed file.
@@ -240,11 +260,10 @@ def _data_as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataC
     record = PreparedRecord.open(prepared)
     if record is None or not is_of(record.settings, old) or unchanged(record.corpora) is None:
         return new
-    same: dict[str, object] = {
-        split: getattr(old, split)
-        for split, corpora in record.corpora.items()
-        if getattr(new, split) != getattr(old, split) and are_same_files(getattr(new, split), corpora)
-    }
+    same: dict[str, object] = {}
+    for split, corpora in record.corpora.items():
+        if new.names(split) != old.names(split) and are_same_files(new.names(split), corpora):
+            same |= _with_names(new, split, old.names(split))
     begun_with = given_tokenizers(old)
     for key, path in given_tokenizers(new).items():
         known, place = record.settings[f"{key}_sha256"], begun_with.get(key)
@@ -256,7 +275,7 @@ def _data_as_begun(new: DataConfig, old: DataConfig, *, prepared: Path) -> DataC
 
 
 def _require_training_text(data: DataConfig) -> None:
-    if not data.train:
+    if not data.training_corpora:
         raise ConfigError(
             "There is no training text: give --train corpus.tsv or --train a.en,a.de, or set data.train in the "
             "experiment file."
@@ -269,8 +288,18 @@ def _with_absolute_paths(data: DataConfig) -> DataConfig:
     def absolute(name: str) -> str:
         return ",".join(str(path.absolute()) for path in paths_of(name))
 
-    changes: dict[str, object] = {
-        split: tuple(absolute(spec) for spec in getattr(data, split)) for split in ("train", "valid", "test")
-    }
+    changes: dict[str, object] = {}
+    for split in ("train", "valid", "test"):
+        changes |= _with_names(data, split, tuple(map(absolute, data.names(split))))
     changes |= {key: path.absolute() for key, path in given_tokenizers(data).items()}
     return data.model_copy(update=changes)
+
+
+def _with_names(data: DataConfig, split: str, names: Sequence[str]) -> dict[str, object]:
+    """Return the keys of `data` that name the corpora of a split, with these names in place of its own."""
+    if split != "train":
+        return {split: tuple(names)}
+    rest = iter(names)
+    train = tuple(islice(rest, len(data.train)))
+    corpora = (corpus.model_copy(update={"files": tuple(islice(rest, len(corpus.files)))}) for corpus in data.corpora)
+    return {"train": train, "corpora": tuple(corpora)}

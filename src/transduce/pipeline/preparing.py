@@ -24,7 +24,7 @@ class Preparation:
     needs: Sequence[RunStage] = ()
 
     @property
-    def leaves(self) -> Path:
+    def result(self) -> Path:
         """The tokenizer and the token stores."""
         return self.folder / PREPARED
 
@@ -33,7 +33,7 @@ class Preparation:
         model = self.experiment.model
         return is_prepared(
             self.experiment.data,
-            self.leaves,
+            self.result,
             vocabulary_size=model.vocabulary_size,
             source_vocabulary_size=own_source_vocabulary(model),
         )
@@ -56,7 +56,7 @@ class Preparation:
         differing = [str(rank) for rank, found in enumerate(world.gather_texts(own)) if found != own]
         if differing:
             raise DataError(
-                f"The corpus that rank {world.rank} prepared in {self.leaves} differs from that of ranks "
+                f"The corpus that rank {world.rank} prepared in {self.result} differs from that of ranks "
                 f"{', '.join(differing)}. Give every machine the same text, or let them share one disk."
             )
         return prepared
@@ -66,7 +66,7 @@ class Preparation:
         model = self.experiment.model
         return prepare(
             self.experiment.data,
-            self.leaves,
+            self.result,
             vocabulary_size=model.vocabulary_size,
             source_vocabulary_size=own_source_vocabulary(model),
             progress=self.context.progress,

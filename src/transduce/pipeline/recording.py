@@ -4,13 +4,14 @@ from pathlib import Path
 
 from torch import Tensor
 
-from transduce.architectures import parameter_count
 from transduce.errors import ModelError
 from transduce.model_directory import read_description
+from transduce.networks.cost import parameter_count
 from transduce.networks.network import Network
 from transduce.pipeline.model_writer import ModelWriter, TrainedModel
 from transduce.pipeline.report import append_samples, validation_line, write_report
 from transduce.training.checkpoint import Checkpoint, Checkpoints
+from transduce.training.metrics import write_final
 from transduce.training.resumption import CHECKPOINTS_FOLDER
 from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Validated
@@ -35,8 +36,14 @@ class Recorder:
         self.write_report("training", validated.progress, validated.validation)
         self.writer.progress.note(validation_line(validated))
 
+    def add_final_validation(self, validation: Validation, progress: TrainingProgress) -> None:
+        """Write the scores and samples of the finished model; the report and `compare` read them."""
+        counts = {"epoch": progress.epoch, "tokens": progress.tokens, "seconds": round(progress.seconds, 3)}
+        write_final(self.folder, progress.step, {**counts, **validation.measures()})
+        append_samples(self.folder, progress.step, validation.samples)
+
     def catch_up_with_best(self) -> None:
-        """Write the model of the best checkpoint if the run was killed before it could."""
+        """Write the model of the best checkpoint if the run was killed before it wrote that."""
         newest = Checkpoints(self.folder / CHECKPOINTS_FOLDER).newest_whole()
         progress = newest.state().progress if newest else TrainingProgress()
         if progress.best is None:

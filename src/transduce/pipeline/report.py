@@ -12,9 +12,8 @@ from typing import Any
 
 from transduce.experiment import ExperimentConfig
 from transduce.files import write_atomically
-from transduce.training.metrics import METRICS_FILE, read_metrics
+from transduce.training.metrics import FINAL, METRICS_FILE, Sample, read_metrics
 from transduce.training.trainer import Validated
-from transduce.training.validation import Sample
 
 REPORT = "report.html"
 SAMPLES_FILE = "samples.jsonl"
@@ -58,6 +57,7 @@ def write_report(
         "status": status,
         "facts": list(facts),
         "curves": _curves(metrics),
+        "without_curves": "There are no curves yet: the run has not written metrics.",
         "samples": _samples(run),
         "tables": [
             *([{"title": "Scores", "rows": [[k, _text(v)] for k, v in scores.items()]}] if scores else []),
@@ -65,12 +65,17 @@ def write_report(
             {"title": "Configuration", "folded": True, "rows": _configuration(experiment)},
         ],
     }
+    path = run / REPORT
+    write_atomically(path, page_of(content))
+    return path
+
+
+def page_of(content: Mapping[str, Any]) -> str:
+    """Return the page with this content: title, status, facts, curves, samples and tables."""
     template = package_files("transduce").joinpath("pipeline/report.html").read_text(encoding="utf-8")
     # "</script>" inside a sentence of the corpus must not end the element that holds the JSON.
     payload = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
-    path = run / REPORT
-    write_atomically(path, template.replace("/*CONTENT*/", payload, 1))
-    return path
+    return template.replace("/*CONTENT*/", payload, 1)
 
 
 def _curves(metrics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -78,21 +83,27 @@ def _curves(metrics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         found = [[line["step"], line[key]] for line in metrics if line.get("kind") == kind and key in line]
         return list(_thinned(found))
 
-    def chart(title: str, *series: tuple[str, str, str], clip: bool = False, zero: bool = False) -> dict[str, Any]:
+    def chart(
+        title: str, *series: tuple[str, str, str], clip: bool = False, zero: bool = False, log: bool = False
+    ) -> dict[str, Any]:
         return {
             "title": title,
             "clip": clip,
             "zero": zero,
+            "log": log,
             "series": [{"name": name, "points": points(kind, key)} for name, kind, key in series],
         }
 
+    def with_validation(key: str) -> tuple[tuple[str, str, str], ...]:
+        return ("validation", "valid", key), ("finished model", FINAL, key)
+
     return [
-        chart("Loss per token", ("training", "train", "nll"), ("validation", "valid", "loss"), clip=True),
-        chart("Perplexity", ("training", "train", "perplexity"), ("validation", "valid", "perplexity"), clip=True),
-        {**chart("Validation BLEU (greedy)", ("BLEU", "valid", "bleu"), zero=True), "least": 10},
+        chart("Loss per token", ("training", "train", "nll"), *with_validation("loss"), clip=True),
+        chart("Perplexity", ("training", "train", "perplexity"), *with_validation("perplexity"), log=True),
+        {**chart("Validation BLEU (greedy)", *with_validation("bleu"), zero=True), "least": 10},
         chart("Learning rate", ("rate", "train", "learning_rate"), zero=True),
         chart("Target tokens per second", ("tokens per second", "train", "tokens_per_second"), zero=True),
-        chart("Gradient norm", ("norm", "train", "gradient_norm"), clip=True, zero=True),
+        chart("Gradient norm", ("norm", "train", "gradient_norm"), log=True),
     ]
 
 

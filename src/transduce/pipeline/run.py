@@ -3,8 +3,8 @@
     runs/en-de/
       experiment.toml  metrics.jsonl  samples.jsonl  report.html  tensorboard/  finished.json
       data/            the tokenizer and the token stores                  `preparing.py`
-      teachers/        with training.teacher_steps: their checkpoints,     `teaching.py`, `translating.py`
-                       their translations, and the corpus from these
+      teachers/        with training.teacher_steps: the teachers'          `teaching.py`, `translating.py`
+                       checkpoints, translations, and the new corpus
       checkpoints/     the states from which training can resume           `training_stage.py`
       model/           the best model so far, and at the end the average   `averaging.py`
 
@@ -19,9 +19,10 @@ from pathlib import Path
 import torch
 
 from transduce.architectures import with_vocabularies
+from transduce.data.corpus_check import check_corpora
 from transduce.files import disk_faults_explained, locked, remove_leftovers
 from transduce.pipeline.averaging import AveragingStage
-from transduce.pipeline.planning import LOCK, Choice, keep_experiment
+from transduce.pipeline.planning import LOCK, Choice, has_learned, keep_experiment
 from transduce.pipeline.preparing import Preparation
 from transduce.pipeline.recording import MODEL
 from transduce.pipeline.report import REPORT
@@ -60,6 +61,9 @@ class Run:
         self.choice, self.folder, self.context = choice, folder, context
         self.compute = compute_of_run(choice.experiment.training, folder, world=context.world)
         preparation = Preparation(choice.experiment, folder, context)
+        if not has_learned(folder) and not preparation.is_done():
+            adapts = choice.experiment.training.start_from is not None
+            check_corpora(choice.experiment.data, adapts=adapts, progress=context.progress)
         self.prepared = preparation.prepared()
         model, tokenizers = choice.experiment.model, self.prepared.tokenizers
         sized = with_vocabularies(model, target=tokenizers.vocabulary_size, source=tokenizers.source_vocabulary_size)
@@ -74,7 +78,7 @@ class Run:
             stages += [*teaching, corpus]
         needs = (preparation,) if corpus is None else (preparation, corpus)
         self.training = TrainingStage("training", self.experiment, folder, self.prepared, needs, context, corpus)
-        self.averaging = AveragingStage(self.training)
+        self.averaging = AveragingStage(self.training, calibrates=True)
         self.stages = [*stages, self.training, self.averaging]
 
     @property

@@ -2,8 +2,8 @@
 
 A stage has a folder, the stages that it needs, and a result on disk; it is done when its result is complete.
 `run_stages` runs the last stage unless it is done, and before it the unfinished stages that it needs, directly or
-through others. So it makes a missing result again without the others, and a result that no unfinished stage needs may
-be deleted, such as the teachers' models once their translations are part of the corpus.
+through others. So it rebuilds only the missing results, and a result that no unfinished stage needs may be deleted,
+such as the teachers' models once their translations are part of the corpus.
 
 A new command is another list of the same stages.
 """
@@ -33,14 +33,14 @@ class RunStage(Protocol):
 
     @property
     def name(self) -> str:
-        """What the stage does, for a user."""
+        """The name of the stage in messages to the user."""
 
     @property
     def folder(self) -> Path:
         """The folder that the stage works in."""
 
     @property
-    def leaves(self) -> Path:
+    def result(self) -> Path:
         """The folder of the result."""
 
     @property
@@ -62,7 +62,7 @@ def run_stages(stages: Sequence[RunStage], *, context: StageContext, stop_reques
                 remove_leftovers(folder)
     ran: set[RunStage] = set()
     for stage in unfinished(stages, world=context.world):
-        # A missing result may be the same when it is made again, and then the result of this stage is still valid.
+        # A rebuilt result may equal the one that was missing, and then the result of this stage is still valid.
         if not ran.isdisjoint(stage.needs) and _is_done_everywhere(stage, context.world):
             continue
         if not stage.run(stop_requested=stop_requested):

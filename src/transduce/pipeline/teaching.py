@@ -46,7 +46,7 @@ DIVERSIFIED = 1 + len(DIRECTIONS)
 TEACHERS = "teachers"
 _LARGEST_SEED = 2**31
 # A higher length penalty than the paper's, so that a teacher's translations are not shorter than people's.
-_SEARCH = DecodingConfig(beam=5, length_penalty=1.5)
+_SEARCH = DecodingConfig(beam=5, length_penalty=1.5, keep_placeholders="report", keep_form=False)
 _CHECKPOINTS, _AVERAGED, _VALIDATIONS = 20, 4, 4
 
 
@@ -100,7 +100,7 @@ def teaching_stages(
         averaging = AveragingStage(training)
         translations[direction] = TranslationStage(
             name=f"the {direction} teacher translates",
-            model=averaging.leaves,
+            model=averaging.result,
             store=corpus.train,
             search=_SEARCH,
             folder=folder,
@@ -125,7 +125,7 @@ class TeachersCorpus:
     name: str = "collecting translations"
 
     @property
-    def leaves(self) -> Path:
+    def result(self) -> Path:
         """The token store."""
         return self.folder / "corpus"
 
@@ -149,11 +149,11 @@ class TeachersCorpus:
 
     def store(self) -> TokenStore:
         """Return the store, or raise DataError if it differs between ranks; every rank must call this."""
-        store = TokenStore.open(self.leaves)
+        store = TokenStore.open(self.result)
         own = str(store.notes["written"])
         if any(found != own for found in self.context.world.gather_texts(own)):
             raise DataError(
-                f"{self.leaves} differs between the machines of this run. Delete it on all of them and start again to "
+                f"{self.result} differs between the machines of this run. Delete it on all of them and start again to "
                 "build it from the teachers' translations."
             )
         return store
@@ -161,14 +161,14 @@ class TeachersCorpus:
     def found(self, *, digest: str | None = None) -> TokenStore | None:
         """Return the store if it exists and was made by these teachers and, if given, from these translations."""
         try:
-            store = TokenStore.open(self.leaves)
+            store = TokenStore.open(self.result)
         except DataError:
             return None
         is_ours = store.notes.get("origin") == self._origin and digest in (None, store.notes.get("written"))
         return store if is_ours else None
 
     def identity(self, store: TokenStore) -> dict[str, JsonValue]:
-        """Return the key of this corpus that affects the weights, besides the settings and the prepared corpus."""
+        """Return the hash of the teachers' translations, which affects the weights, by dotted key."""
         return {"data.written_by_teachers": store.notes["written"]}
 
     def figures(self, store: TokenStore) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class TeachersCorpus:
         tokenizers, store = self.prepared.tokenizers, self.prepared.train
         longest = int(max(store.source_lengths.max(), store.target_lengths.max()))
         written_store = token_store_written(
-            self.leaves,
+            self.result,
             vocabulary_size=tokenizers.vocabulary_size,
             source_vocabulary_size=tokenizers.source_vocabulary_size,
         )

@@ -4,7 +4,7 @@
     FOLDER/model           the best model so far
     FOLDER/metrics.jsonl, samples.jsonl, report.html, tensorboard/
 
-It builds its own trainer, with network, batches and identity, and discards it at the end.
+`run` builds a trainer with its network, batches and identity, and discards it at the end.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,12 @@ import torch
 from pydantic import JsonValue
 
 from transduce.architectures import stated
-from transduce.compute import Compute
+from transduce.data.mixture import Mixture
 from transduce.data.preparation import Prepared
 from transduce.data.token_store import TokenStore
 from transduce.experiment import ExperimentConfig
 from transduce.files import make_folder
+from transduce.machine import Compute
 from transduce.networks.network import Network
 from transduce.pipeline.corpus_figures import corpus_figures, corpus_fingerprint
 from transduce.pipeline.first_weights import first_network
@@ -31,7 +32,7 @@ from transduce.pipeline.recording import Recorder
 from transduce.pipeline.stages import RunStage, StageContext, StopRequested
 from transduce.pipeline.validation import Validator
 from transduce.training.arithmetic import Arithmetic
-from transduce.training.batches import TrainingBatches
+from transduce.training.batches import TrainingBatches, pairs_that_fit, refuse_sampled_lengths
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.resumption import CHECKPOINTS_FOLDER, compute_of_run
 from transduce.training.state import TrainingProgress
@@ -69,7 +70,7 @@ class TrainingStage:
     """The stage that makes the corpus to train on, if not the prepared one; it is one of `needs`."""
 
     @property
-    def leaves(self) -> Path:
+    def result(self) -> Path:
         """The checkpoints."""
         return self.folder / CHECKPOINTS_FOLDER
 
@@ -78,7 +79,7 @@ class TrainingStage:
         if not self.context.world.is_main:
             return True
         store = self.prepared.train if self.corpus is None else self.corpus.found()
-        newest = Checkpoints(self.leaves).newest_whole()
+        newest = Checkpoints(self.result).newest_whole()
         if store is None or newest is None:
             return False
         state, trajectory = newest.state(), self.experiment.training.trajectory()
@@ -108,7 +109,7 @@ class TrainingStage:
 
     def reached(self) -> TrainingProgress:
         """Return the progress of the newest checkpoint; every rank must call this."""
-        newest = Checkpoints(self.leaves).newest_whole() if self.context.world.is_main else None
+        newest = Checkpoints(self.result).newest_whole() if self.context.world.is_main else None
         progress = newest.state().progress if newest else TrainingProgress()
         return TrainingProgress.model_validate_json(self.context.world.broadcast_text(progress.model_dump_json()))
 
@@ -117,7 +118,7 @@ class TrainingStage:
         return replace(self, corpus=None)
 
     def opened(self) -> "OpenTraining":
-        """Return the network with its first weights, ready to learn; every rank must ask."""
+        """Return this training in memory, with the initial weights of its network; every rank must call this."""
         store = self.store()
         compute = compute_of_run(self.experiment.training, self.folder, world=self.context.world)
         network = first_network(self.experiment, self.folder, self.prepared.tokenizers.special).to(compute.device)
@@ -159,8 +160,20 @@ class OpenTraining:
     def trainer(self, *, stop_requested: StopRequested = lambda: False) -> Trainer:
         """Return the trainer of the network."""
         stage, config = self.stage, self.stage.experiment.training
+        refuse_sampled_lengths(self.network, config)
+        fits = pairs_that_fit(self.network, self.store)
+        if fits is not None and not fits.all() and stage.context.world.is_main:
+            stage.context.progress.warn(
+                f"{int((~fits).sum()):,} of {len(fits):,} training pairs are left out: their targets are longer than "
+                "this network can write for their sources (model.length_factor, model.length_extra)."
+            )
         batches = TrainingBatches(
-            self.store, config, tokenizers=stage.prepared.tokenizers, max_length=self.network.longest_sentence
+            self.store,
+            config,
+            tokenizers=stage.prepared.tokenizers,
+            max_length=self.network.longest_sentence,
+            mixture=Mixture.of(stage.experiment.data, self.store, seed=config.seed),
+            fits=fits,
         )
         context = TrainerContext(
             folder=stage.folder,

@@ -1,4 +1,4 @@
-"""The stage that translates a corpus with a model, and writes the translations to one file after another.
+"""The stage that translates a corpus with a model, and writes a file for every thousand sentences.
 
     FOLDER/written/0000001000.json    the translations of sentences 1000 to 1999
 
@@ -54,7 +54,7 @@ class TranslationStage:
     context: StageContext
 
     @property
-    def leaves(self) -> Path:
+    def result(self) -> Path:
         """The files of translations."""
         return self.folder / "written"
 
@@ -93,8 +93,8 @@ class TranslationStage:
 
     def _translation(self) -> Callable[[range], None]:
         """Return a function that writes the file of a part unless it exists; it loads the model at its first use."""
-        make_folder(self.leaves)
-        remove_leftovers(self.leaves)
+        make_folder(self.result)
+        remove_leftovers(self.result)
         weights = sha256_of_file(self.model / WEIGHTS)
         load = cache(partial(Translator.load, self.model, threads=self.threads))
 
@@ -118,7 +118,7 @@ class TranslationStage:
         return sha256_of_file(file) if file.is_file() else None
 
     def _file(self, part: range) -> Path:
-        return self.leaves / f"{part.start:010d}.json"
+        return self.result / f"{part.start:010d}.json"
 
     def _kept(self, part: range, weights: str) -> Translations | None:
         """Return the translations of a part if its file is complete and was made by this model and search."""

@@ -22,11 +22,12 @@ from transduce.text.placeholders import restore
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.distributed import World
-from transduce.training.validation import Sample, Validation, measure_loss
+from transduce.training.metrics import Sample
+from transduce.training.validation import Validation, measure_loss
 
 SENTENCES_FOR_BLEU = 500
 SAMPLES = 5
-_SENTENCES_AT_ONCE = 64
+SENTENCES_AT_ONCE = 64
 # A model at the start of training often does not end its outputs; a low limit saves time.
 _QUICK = DecodingConfig(beam=1, extra_length=20)
 
@@ -75,7 +76,7 @@ class Validator:
         protected = [self.tokenizers.protect(source) for source in sources]
         rows = self.tokenizers.encode_sources([one.text for one in protected])
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        batches = [order[start : start + _SENTENCES_AT_ONCE] for start in range(0, len(order), _SENTENCES_AT_ONCE)]
+        batches = [order[start : start + SENTENCES_AT_ONCE] for start in range(0, len(order), SENTENCES_AT_ONCE)]
         own: dict[int, str] = {}
         was_training = self.model.training
         stepper = TorchStepper(self.model.eval())

@@ -28,7 +28,7 @@ def make_application(service: Service) -> ASGIApp:
     app = make_routes(service)
     gated: ASGIApp = Gate(app, service)
     if service.config.allowed_origin:
-        # Around the gate, so that a page of an allowed origin can read the gate's errors too.
+        # CORS wraps the gate, so that a page of an allowed origin can read the gate's errors too.
         gated = CORSMiddleware(
             gated,
             allow_origins=list(service.config.allowed_origin),

@@ -38,7 +38,7 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 async def read_fields(request: Request, *, most_files: int = 0) -> dict[str, Any]:
-    """Return the fields of a JSON body, or of a form and the query; a field that a form repeats is a list.
+    """Return the fields of a JSON body, of a form and the query, or of the query; a repeated form field is a list.
 
     A form may hold up to `most_files` files, which are ignored.
     """
@@ -85,7 +85,7 @@ def _text_fields(request: Request, form: FormData) -> dict[str, Any]:
 
 
 def language_field(fields: dict[str, Any], name: str) -> str:
-    """Return the language code in a field, or refuse in LibreTranslate's words."""
+    """Return the language code in a field; refuse a missing one with LibreTranslate's error message."""
     value = fields.get(name)
     if not value:
         raise Refusal(400, f"Invalid request: missing {name} parameter")

@@ -64,7 +64,7 @@ class Child:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs, as far as is known."""
+        """False once the process is known to have ended."""
         return self._process.returncode is None
 
     async def compute(self, request: dict[str, Any]) -> list[dict[str, Any]]:

@@ -78,7 +78,7 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
 
     @model_validator(mode="after")
     def other_machines_need_keys(self) -> Self:
-        """Refuse to serve other machines without keys, unless `allow_anonymous` says so."""
+        """Refuse to serve other machines without keys, unless `allow_anonymous` is set."""
         if not is_loopback(self.host) and self.api_key_file is None and not self.allow_anonymous:
             raise ValueError(
                 f"host = {self.host} lets other machines connect, but there are no keys. Give --api-key-file, or "
@@ -153,7 +153,7 @@ def child_settings(config: ServingConfig) -> dict[str, Any]:
 
 
 def name_models(models: Sequence[str]) -> dict[str, str]:
-    """Return the location of each model by its name in requests: that of its folder, or of its run for RUN/model."""
+    """Return the location of each model by the name that requests use: its folder's, or its run's for RUN/model."""
     named: dict[str, str] = {}
     for given in models:
         path = Path(given)

@@ -1,7 +1,7 @@
 """The dispatcher: queues jobs, sends them to the child in rounds, answers requests, and keeps a child running.
 
-- A child that dies is replaced. Each job of its last round is tried once more, in a round by itself. A job that loses
-  a second child is refused, so that one malformed text cannot take the server down.
+- A child that dies is replaced. Each job of its last round is tried once more, in a round by itself. A job that
+  crashes a second child is refused, so that one malformed text cannot take the server down.
 - To load new models or to free memory, a new child starts beside the old one and takes over once it has translated.
 - A request is answered by its deadline even if the child hangs.
 """
@@ -52,7 +52,7 @@ class Dispatcher:
         self.tokenizers: dict[str, TokenizerPair] = {}
 
     async def start(self) -> None:
-        """Start the first child; raise what prevents it as an error that the operator can fix."""
+        """Start the first child; raise RunError or ModelError if it cannot load the models or needs too much memory."""
         try:
             child = await self._start_child()
         except (ChildProcessError, TimeoutError) as fault:
@@ -144,9 +144,9 @@ class Dispatcher:
     def refuse_if_full(self, count: int = 1, *, admitted: int = 0) -> None:
         """Refuse a request of `count` jobs at once if the queue has no room or cannot serve it in time.
 
-        `admitted` requests have passed the gate and are not yet answered. Those among them that have not reached the
-        queue count as if they had: a crowd that arrives at once would otherwise pass the gate whole, and most of it be
-        refused later at a higher cost.
+        `admitted` requests have passed the gate and are not yet answered. Those that have not reached the queue
+        count as if they had: otherwise a burst of requests would pass the gate, and most would be refused later, at a
+        higher cost.
         """
         waiting = len(self._queue)
         arriving = admitted - len(self._running) - len(self._answering) - waiting
@@ -313,4 +313,4 @@ def _value(result: dict[str, Any]) -> Any:  # noqa: ANN401 - each task returns i
 def _refuse(queued: QueuedJob, message: str, *, retry_after: int | None) -> None:
     if not queued.future.done():
         queued.future.set_exception(Refusal(503, message, retry_after=retry_after))
-        queued.future.exception()  # marks it as retrieved: asyncio would complain if the client has left meanwhile
+        queued.future.exception()  # marks it as retrieved; else asyncio logs an error if the client has left

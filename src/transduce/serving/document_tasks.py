@@ -1,21 +1,24 @@
 """The child's part of document translation: extract the texts to translate, and insert their translations."""
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from transduce.data.formats.pair import Selection
 from transduce.documents.document import Document
-from transduce.documents.filling import FORMATS, document_of, fill_at_once
+from transduce.documents.filling import FillingRules, copies_tags, document_of, fill_at_once, gaps_of
 from transduce.translator import Alternative, Translation, Translator
 
 
 def find_gaps(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the untranslated texts of each document."""
-    return [
-        {"texts": [text for gap in FORMATS[item["kind"]].gaps(_document(translator, item)) for text in gap.texts]}
-        for item in items
-    ]
+    found = []
+    for item in items:
+        document = _document(translator, item)
+        document = replace(document, copies_tags=copies_tags(document, item["kind"], translator))
+        found.append({"texts": [text for gap in gaps_of(document, item["kind"]) for text in gap.texts]})
+    return found
 
 
 def fill(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -35,14 +38,21 @@ def _document(translator: Translator, item: dict[str, Any]) -> Document:
 
 def _fill(document: Document, item: dict[str, Any]) -> dict[str, Any]:
     translations = [_translation(own) for own in item["translations"]]
+    # `find_gaps` chose texts with or without tags. Without tags there are more texts, so their number shows the choice.
+    is_tagged = sum(len(gap.texts) for gap in gaps_of(document, item["kind"])) == len(translations)
+    document = replace(document, copies_tags=is_tagged)
     content, report = fill_at_once(
-        document, item["kind"], lambda texts, first: translations[first : first + len(texts)]
+        document,
+        item["kind"],
+        lambda texts, first: translations[first : first + len(texts)],
+        rules=FillingRules(**item.get("rules", {})),
     )
     return {
         "content": base64.b64encode(content).decode("ascii"),
         "filled": report.filled,
         "kept": report.kept,
         "left": [{"where": where, "reason": reason} for where, reason, _ in report.left],
+        "reasons": dict(report.reasons()),
     }
 
 
@@ -51,4 +61,6 @@ def _translation(content: dict[str, Any]) -> Translation:
     alternatives = tuple(
         Alternative(**{**own, "tokens": tuple(own["tokens"]), "sentences": ()}) for own in content["alternatives"]
     )
-    return Translation("", alternatives, tuple(content["missing"]), tuple(content["surplus"]), content["refusal"])
+    names = ("missing", "surplus", "missing_numbers", "doubts")
+    lists = {name: tuple(content[name]) for name in names}
+    return Translation("", alternatives, **lists, confidence=content["confidence"], refusal=content["refusal"])

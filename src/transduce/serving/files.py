@@ -1,34 +1,31 @@
 """LibreTranslate's routes for files: upload a file, and download its translation from the URL in the answer."""
 
 from pathlib import PurePosixPath
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from transduce.documents.kinds import BYTES_TO_LOOK_AT, FORMAT_OF_ENDING, refuse_other_kinds
+from transduce.errors import DataError
 from transduce.serving.bodies import JsonAnswer, language_field, read_upload
-from transduce.serving.documents import fill_documents
+from transduce.serving.documents import FillingRequest, fill_documents
 from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import REFUSALS, TranslateFileAnswer, request_body
 from transduce.serving.service import Service, while_connected
 
 router = APIRouter(tags=["LibreTranslate's"])
-KINDS = {
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".po": "po",
-    ".tmx": "tmx",
-    ".xlf": "xliff",
-    ".xliff": "xliff",
-    ".html": "html",
-    ".htm": "html",
-}
-"""Document formats by file ending, a copy of `documents.filling.FORMATS`, which would load torch into this process."""
 _BYTES_FOR_DETECTION = 5000
 _UPLOAD_BODY = request_body(
     {
-        "file": {"type": "string", "format": "binary", "description": f"One of {', '.join(KINDS)}."},
+        "file": {"type": "string", "format": "binary", "description": f"One of {', '.join(FORMAT_OF_ENDING)}."},
         "source": {"type": "string", "description": "Source language code, or auto."},
         "target": {"type": "string", "description": "Target language code."},
+        "leave_below": {
+            "type": "number",
+            "description": "Leave texts untranslated whose confidence is below this, from 0 to 1.",
+        },
+        "keep_placeholders": {"type": "string", "enum": ["enforce", "report", "off"]},
         "api_key": {"type": "string"},
     },
     required=["file", "source", "target"],
@@ -43,21 +40,52 @@ async def translate_file(request: Request) -> JsonAnswer:
     fields, name, content = await read_upload(request)
     source, target = language_field(fields, "source"), language_field(fields, "target")
     ending = PurePosixPath(name).suffix.lower()
-    if ending not in KINDS:
-        raise Refusal(400, "Invalid request: file format not supported")
+    kind = FORMAT_OF_ENDING.get(ending)
+    try:
+        refuse_other_kinds(PurePosixPath(name), content[:BYTES_TO_LOOK_AT], format_name=kind)
+    except DataError as fault:
+        raise Refusal(400, f"Invalid request: file format not supported: {fault}") from None
+    if kind is None:
+        raise Refusal(400, f"Invalid request: file format not supported; choose one of {', '.join(FORMAT_OF_ENDING)}")
+    if source == "auto" and kind == "docx":
+        raise Refusal(400, "Invalid request: the source language of a packed document cannot be detected; name it")
     if source == "auto":  # without `target` among the candidates: a half-translated document holds both languages
         beginning = content[:_BYTES_FOR_DETECTION].decode("utf-8", "replace")
         source = service.languages.likeliest_source(beginning, target=target) or target
     model = service.languages.model(source, target)
-    limit = service.config.file_character_limit
-    work = fill_documents(service, [content], kind=KINDS[ending], model=model, character_limit=limit)
-    (document,) = await while_connected(request, work)
+    asked = FillingRequest(
+        kind,
+        model,
+        service.config.file_character_limit,
+        leave_below=_leave_below(fields, is_calibrated=service.dispatcher.models[model]["is_calibrated"]),
+        keep_placeholders=_keep_placeholders(fields),
+    )
+    (document,) = await while_connected(request, fill_documents(service, [content], asked))
     language = service.dispatcher.models[model]["target"] or "translated"
     download_name = service.finished_files.add(document.content, shown_name=f"{language}{ending}")
     url = str(request.url_for("download_file", name=download_name))
-    return JsonAnswer(
-        {"translatedFileUrl": url, "filled": document.filled, "kept": document.kept, "left": document.left}
-    )
+    counts = {"filled": document.filled, "kept": document.kept, "left": document.left, "reasons": document.reasons}
+    return JsonAnswer({"translatedFileUrl": url, **counts})
+
+
+def _leave_below(fields: dict[str, Any], *, is_calibrated: bool) -> float:
+    given = fields.get("leave_below") or "0"
+    try:
+        value = float(given)
+    except (TypeError, ValueError):
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        raise Refusal(400, "Invalid request: leave_below must be a number from 0 to 1")
+    if value and not is_calibrated:
+        raise Refusal(400, "Invalid request: leave_below needs a model with a calibration, and this one has none")
+    return value
+
+
+def _keep_placeholders(fields: dict[str, Any]) -> str | None:
+    given = fields.get("keep_placeholders") or None
+    if given not in (None, "enforce", "report", "off"):
+        raise Refusal(400, "Invalid request: keep_placeholders must be enforce, report or off")
+    return given
 
 
 @router.get(

@@ -24,7 +24,7 @@ class FinishedFile:
 
 
 class FinishedFiles:
-    """The newest translated files; the oldest are deleted after `seconds`, or when all exceed `most_bytes`."""
+    """Translated files in memory, each deleted after `seconds`; the oldest also if the total exceeds `most_bytes`."""
 
     def __init__(self, *, seconds: float = _SECONDS_KEPT, most_bytes: int = _MOST_BYTES) -> None:
         self._seconds = seconds

@@ -1,7 +1,7 @@
 """The messages between server and child: a JSON object after its length in four bytes, over pipes.
 
-JSON instead of pickle, so that neither process can make the other run code. A frame is ASCII: a lone surrogate in a
-text travels as its escape.
+The format is JSON and not pickle, so that neither process can make the other run code. A frame is ASCII: a lone
+surrogate in a text is sent as an escape.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 async def receive_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
-    """Do the same as `read_frame` on an asynchronous stream."""
+    """Return the next message of an asynchronous stream, or None, as `read_frame` does."""
     try:
         return _message(await stream.readexactly(_length(await stream.readexactly(_PREFIX))))
     except (asyncio.IncompleteReadError, ConnectionError):

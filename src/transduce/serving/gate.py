@@ -1,8 +1,8 @@
 """The gate: ASGI middleware that checks every request, adds headers to every answer, and logs both.
 
-The checks, in this order: the Host header (so that no foreign page can rebind its own name to this server), the
-browser's Origin, room in the queue, size and arrival time of the body, and the key. A route that is not listed as
-public needs a key. An exception inside becomes `{"error": …}` without details of the code.
+The checks, in this order: the Host header (against DNS rebinding), the browser's Origin, room in the queue, size and
+arrival time of the body, and the key. A route that is not listed as public needs a key. An exception in the application
+becomes `{"error": …}` without details of the code.
 """
 
 import asyncio
@@ -112,7 +112,7 @@ class Gate:
         if self._service.is_stopping:
             raise Refusal(503, "The server is shutting down.", retry_after=5)
         if scope["method"] == "POST" and route_path(scope) in QUEUED_ROUTES:
-            # Before the body is read or the key checked: under overload a refusal must be cheap.
+            # Check this before reading the body or checking the key: under overload a refusal must be cheap.
             self._service.dispatcher.refuse_if_full(admitted=self._admitted)
             self._admitted += 1
             exchange.is_admitted = True

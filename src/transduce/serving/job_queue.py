@@ -26,7 +26,7 @@ class Job:
     model: str
     item: Any
     tokens: int
-    """Length of the item, the end token included."""
+    """Length of the item, the end token included; for a document, an estimate."""
     options: dict[str, Any]
 
 
@@ -41,7 +41,7 @@ class QueuedJob:
     is_probe: bool = False
     """A health probe: it goes ahead of clients and takes none of their places in the queue."""
     crashes: int = 0
-    """How many children died while they computed it."""
+    """How many children died or hung while they computed it."""
     round_key: str = field(init=False)
     """Jobs with the same key can share a round."""
 
@@ -87,7 +87,7 @@ class JobQueue:
             self.tokens += queued.job.tokens
 
     def next_round(self, now: float) -> tuple[list[QueuedJob], list[QueuedJob]]:
-        """Remove and return the next round, and apart from it the jobs whose request no longer waits."""
+        """Remove and return the next round, and the jobs dropped because the client left or the deadline passed."""
         unwanted = [queued for queued in self if not queued.is_wanted(now)]
         self._probes = deque(queued for queued in self._probes if queued.is_wanted(now))
         self._clients = deque(queued for queued in self._clients if queued.is_wanted(now))

@@ -6,10 +6,10 @@ scaled to sum to one: on a server that translates only from English, a French te
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from transduce.serving.refusal import Refusal
+from transduce.text.language_detection import language_probabilities
 from transduce.text.language_names import language_name
 
 UNKNOWN = "und"  # ISO 639: undetermined
@@ -47,7 +47,7 @@ class ServedLanguages:
         return [target for own, target in self.pairs if own == source]
 
     def model(self, source: str, target: str) -> str:
-        """Return the name of the model for a pair, or refuse in LibreTranslate's words."""
+        """Return the name of the model for a pair; if there is none, refuse with LibreTranslate's error message."""
         for code in (source, target):
             if code not in self.codes:
                 raise Refusal(400, f"{code} is not supported")
@@ -61,7 +61,7 @@ class ServedLanguages:
 
     def detect(self, text: str) -> list[Detection]:
         """Return the served languages, the most probable language of `text` first."""
-        probabilities = _probabilities(text)
+        probabilities = language_probabilities(text)
         found = [
             Detection(confidence=round(100.0 * probabilities.get(code.partition("-")[0], 0.0), 1), language=code)
             for code in self.codes
@@ -89,19 +89,3 @@ class ServedLanguages:
 
     def _detect_among(self, allowed: Sequence[str], text: str) -> Detection:
         return next(detection for detection in self.detect(text) if detection.language in allowed)
-
-
-def load_detector() -> None:
-    """Load the detector now, so that the first request need not wait for it."""
-    _identifier()
-
-
-def _probabilities(text: str) -> dict[str, float]:
-    return {code: float(value) for code, value in _identifier().rank(text)} if text.strip() else {}
-
-
-@cache
-def _identifier() -> Any:  # noqa: ANN401 - the library has no types
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,7 +1,8 @@
 """LibreTranslate's API: the same paths, fields, answers and errors, so that its clients work unmodified.
 
 Its routes for files are in `files`. Departures: every request has limits, a confidence is the detector's probability,
-and the answer to an HTML text lists the passages left untranslated because their tags would have been damaged.
+an answer lists the placeholders and numbers that a translation lacks, if there are any, and the answer to an HTML text
+lists the passages left untranslated because their tags would have been damaged.
 """
 
 import codecs
@@ -12,9 +13,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from transduce.documents.kinds import FORMAT_OF_ENDING
 from transduce.serving.bodies import JsonAnswer, language_field, read_fields, replace_lone_surrogates
-from transduce.serving.documents import fill_documents
-from transduce.serving.files import KINDS
+from transduce.serving.documents import FillingRequest, fill_documents
 from transduce.serving.languages import Detection, ServedLanguages
 from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import (
@@ -78,6 +79,8 @@ async def _translate(service: Service, fields: dict[str, Any]) -> dict[str, Any]
         answer["alternatives"] = [text.outputs[1:] for text in translated]  # none for HTML, as in LibreTranslate
     if any(text.left for text in translated):
         answer["left"] = [text.left for text in translated]
+    if any(text.missing for text in translated):
+        answer["missing"] = [text.missing for text in translated]
     return answer if isinstance(fields["q"], list) else {name: values[0] for name, values in answer.items()}
 
 
@@ -87,6 +90,8 @@ class _TranslatedText:
 
     outputs: list[str]
     left: list[dict[str, str]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    """Placeholders, numbers and terms that the best output lacks."""
 
 
 def _texts_by_model(languages: ServedLanguages, detected: Sequence[Detection], *, target: str) -> dict[str, list[int]]:
@@ -107,15 +112,19 @@ async def _translate_plain(service: Service, texts: Sequence[str], model: str, c
     for translation in found:
         if translation["refusal"]:
             raise Refusal(400, f"Cannot translate text: {translation['refusal']}")
-    return [_TranslatedText([own["text"] for own in translation["alternatives"]]) for translation in found]
+    return [
+        _TranslatedText(
+            [own["text"] for own in translation["alternatives"]],
+            missing=[*translation["missing"], *translation["missing_numbers"]],
+        )
+        for translation in found
+    ]
 
 
 async def _translate_html(service: Service, texts: Sequence[str], model: str) -> list[_TranslatedText]:
     # The byte order mark marks UTF-8 and overrides a meta element that names another encoding.
     contents = [codecs.BOM_UTF8 + text.encode("utf-8") for text in texts]
-    filled = await fill_documents(
-        service, contents, kind="html", model=model, character_limit=service.config.character_limit
-    )
+    filled = await fill_documents(service, contents, FillingRequest("html", model, service.config.character_limit))
     return [_TranslatedText([own.content.removeprefix(codecs.BOM_UTF8).decode("utf-8")], own.left) for own in filled]
 
 
@@ -156,7 +165,7 @@ async def frontend_settings(request: Request) -> JsonAnswer:
             "keyRequired": service.keys.are_required,
             "suggestions": False,
             "filesTranslation": True,
-            "supportedFilesFormat": list(KINDS),
+            "supportedFilesFormat": list(FORMAT_OF_ENDING),
             "language": {
                 "source": {"code": source, "name": language_name(source)},
                 "target": {"code": target, "name": language_name(target)},

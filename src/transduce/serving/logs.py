@@ -1,6 +1,7 @@
-"""The log: one JSON object per line on stderr, with event, request id and duration; never a text, a key or an address.
+"""The log: one JSON object per line on stderr, with event, request id and duration.
 
-An exception is logged by type and source lines, without its message, which could quote the user's text.
+It never contains a text, a key or a client's address. An exception is logged by type and source lines, without its
+message, which could quote the user's text.
 """
 
 import json

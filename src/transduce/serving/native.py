@@ -27,7 +27,8 @@ from transduce.text.sentences import segments
 router = APIRouter(prefix="/v1", tags=["native"])
 _LONGEST_INSPECTED = 256
 _LONGEST_SCORED = 1024
-# The page has its own policy in a meta element. Sandboxed, it has an opaque origin and cannot act as this server.
+# The page's meta element holds the rest of its policy. The sandbox gives the page an opaque origin, so its scripts
+# cannot act as pages of this server.
 _PAGE_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 
@@ -51,7 +52,11 @@ async def _translate(service: Service, asked: TranslateRequest) -> dict[str, Any
     model = service.model(asked.model, source=source, target=asked.target)
     beam = asked.beam or service.dispatcher.models[model]["beam"]
     options: dict[str, Any] = {"alternatives": asked.alternatives, "beam": max(beam, asked.alternatives)}
-    given = {"length_penalty": asked.length_penalty, "consensus": asked.consensus}
+    given = {
+        "length_penalty": asked.length_penalty,
+        "consensus": asked.consensus,
+        "keep_placeholders": asked.keep_placeholders,
+    }
     options |= {name: value for name, value in given.items() if value is not None}
     found = await service.translate(texts, model=model, options=options)
     return {"model": model, "translations": [{"text": own["alternatives"][0]["text"], **own} for own in found]}
@@ -89,7 +94,7 @@ async def attention(request: Request, asked: AttentionRequest) -> JsonAnswer:
     ),
 )
 async def attention_page(request: Request) -> HTMLResponse:
-    """Return the same as one self-contained page. It accepts a form, so that a web page can open it in a new tab."""
+    """Return the attention of every head as one self-contained page; a web page can post a form to open it in a tab."""
     fields = {name: value for name, value in (await read_fields(request)).items() if value != ""}
     if not isinstance(fields.get("text"), str):
         raise Refusal(400, "Invalid request: missing text parameter")
@@ -161,7 +166,7 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnsw
     _check_ids("source", asked.source, most=_longest_inspected(service, model), vocabulary=vocabulary)
     _check_target_ids(service, model, "target", asked.target)
     end = tokenizers.source.special.end
-    # target need not end in it: a translation that the limit on length cut off has no end token.
+    # `target` need not end in the end token: a translation that the length limit cut off has none.
     if tokenizers.source_end and asked.source[-1] != end:
         raise Refusal(400, f"source must end in {end}, the end token.")
     item = asked.model_dump(include={"source", "target", "stack", "layer", "head"})

@@ -11,7 +11,7 @@ _POLICY = (
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 _ATTENTION_MODULES = (
-    *("start", "served", "attention", "controls", "head_view", "matrix_view", "model_view", "neuron_view"),
+    *("start", "served", "sentences", "attention", "controls", "head_view", "matrix_view", "model_view", "neuron_view"),
     *("numbers", "paint", "panels", "picture", "report", "state"),
 )
 _FILES = {
@@ -23,7 +23,7 @@ _FILES = {
 }
 _MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PAGE_ROUTES = frozenset(_FILES)
-"""Their paths. They need no key: their content is the package's own."""
+"""The paths of the pages. They need no key: the files of the package are public."""
 
 
 def page_router() -> APIRouter:

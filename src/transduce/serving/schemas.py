@@ -29,6 +29,11 @@ class TranslateRequest(BaseModel, extra="forbid"):
         None,
         description="Choose the output that agrees most with the others; the model's own setting unless given.",
     )
+    keep_placeholders: Literal["enforce", "report", "off"] | None = Field(
+        None,
+        description="If an output lacks a placeholder, URL, tag or number of its text: search again for one that has "
+        "them, only report it, or do not look; the model's own setting unless given, which is usually enforce.",
+    )
     api_key: str | None = Field(None, description="A key, if no header carries it.")
 
 
@@ -41,6 +46,8 @@ class SentenceBody(BaseModel):
     start: int = Field(description="Where the sentence begins in the text, in code points.")
     end: int = Field(description="Where it ends.")
     tokens: list[int] = Field(description="The ids of the output's tokens; /v1/attention takes them as target_ids.")
+    log_probability: float
+    source_tokens: int = Field(description="Number of tokens of the sentence itself.")
 
 
 class AlternativeBody(BaseModel):
@@ -65,6 +72,14 @@ class TranslationBody(BaseModel):
         description="Placeholders and terms of the server's glossary that the best output lacks."
     )
     surplus: list[str] = Field(description="Placeholders that the best output repeats more often than the source.")
+    missing_numbers: list[str] = Field(
+        description="Numbers of the text, in digits, that the best output lacks; it may have them as words."
+    )
+    doubts: list[Literal["stutter", "length", "numbers"]] = Field(description="Checks that the best output fails.")
+    confidence: float | None = Field(
+        description="Estimated probability that the best output's chrF would be at least 60; null if the model is not "
+        "calibrated."
+    )
     refusal: str = Field(description="Why the text was not translated; empty if it was.")
 
 
@@ -184,6 +199,9 @@ class LibreTranslateAnswer(BaseModel):
         None,
         description="Only with format html: passages that stay untranslated because their tags would be damaged.",
     )
+    missing: list[str] | list[list[str]] | None = Field(
+        None, description="Only if a translation lacks placeholders, numbers or terms: those that it lacks."
+    )
 
 
 class TranslateFileAnswer(BaseModel):
@@ -193,6 +211,7 @@ class TranslateFileAnswer(BaseModel):
     filled: int = Field(description="Number of texts translated now.")
     kept: int = Field(description="Number of texts that were translated already.")
     left: list[LeftBody]
+    reasons: dict[str, int] = Field(description="Number of texts left for each kind of reason.")
 
 
 class LanguageBody(BaseModel):

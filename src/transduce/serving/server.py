@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import gc
 import signal
+import socket
+import sys
 from collections.abc import Callable, Iterator
 
 import uvicorn
@@ -16,7 +18,7 @@ from transduce.serving.service import Service
 
 _BACKLOG = 2048
 _KEEP_ALIVE = 75
-# Under load, Python's default (700, 10, 10) often stops the event loop for 8 to 40 ms; this rarely does, for 20 ms.
+# Under load, Python's default (700, 10, 10) often stops the event loop for 8 to 40 ms; these rarely do, for 20 ms.
 _COLLECTION_THRESHOLDS = (5_000, 50, 100)
 
 
@@ -31,8 +33,28 @@ class _Server(uvicorn.Server):
 
 def serve(config: ServingConfig, *, announce: Callable[[str], None] = lambda address: None) -> None:
     """Serve until SIGTERM or Ctrl-C; call `announce` with the address once the server listens."""
+    _require_free_port(config)
     log_to_stderr(config.log_level)
     asyncio.run(_serve(config, announce))
+
+
+def _require_free_port(config: ServingConfig) -> None:
+    """Raise RunError if the server cannot listen, before the models are loaded."""
+    try:
+        addresses = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in addresses:
+            with socket.socket(family, kind, protocol) as trial:
+                if sys.platform != "win32":  # on Windows this option lets two servers share a port
+                    trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                trial.bind(address)
+    except OSError as fault:
+        raise _cannot_listen(config, str(fault.strerror)) from fault
+
+
+def _cannot_listen(config: ServingConfig, reason: str) -> RunError:
+    return RunError(
+        f"Cannot listen on {config.host}:{config.port}: {reason}. Choose another port or address: --port, --host."
+    )
 
 
 async def _serve(config: ServingConfig, announce: Callable[[str], None]) -> None:
@@ -66,11 +88,8 @@ async def _serve(config: ServingConfig, announce: Callable[[str], None]) -> None
         announcing = asyncio.create_task(_announce_when_listening(server, announce))
         try:
             await server.serve()
-        except SystemExit:  # uvicorn cannot listen; its reason is in the log
-            raise RunError(
-                f"Cannot listen on {config.host}:{config.port}: the port is taken or not allowed. "
-                "Choose another port: --port."
-            ) from None
+        except SystemExit:  # the port was free before the models were loaded; uvicorn's reason is in the log
+            raise _cannot_listen(config, "the port is taken or not allowed") from None
         finally:
             announcing.cancel()
             await service.stop()
@@ -97,7 +116,7 @@ def _uvicorn_config(config: ServingConfig, service: Service) -> uvicorn.Config:
 
 
 def _tune_garbage_collection() -> None:
-    """Shorten the pauses of garbage collection: run it less often, and never over what is loaded already."""
+    """Shorten the pauses of garbage collection: run it less often, and never scan the objects loaded so far."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTION_THRESHOLDS)

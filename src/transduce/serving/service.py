@@ -13,10 +13,11 @@ from transduce.serving.dispatcher import Dispatcher
 from transduce.serving.finished_files import FinishedFiles
 from transduce.serving.job_queue import Job
 from transduce.serving.keys import Keys
-from transduce.serving.languages import ServedLanguages, load_detector
+from transduce.serving.languages import ServedLanguages
 from transduce.serving.logs import log
 from transduce.serving.metrics import Metrics
 from transduce.serving.refusal import Refusal
+from transduce.text.language_detection import load_detector
 
 Answer = TypeVar("Answer")
 _CLIENT_DISCONNECTED = 499  # nginx's status; it appears only in logs and metrics
@@ -46,7 +47,7 @@ class Service:
         await self.dispatcher.stop(seconds=self.config.stop_seconds)
 
     async def reload(self) -> None:
-        """Read keys, models and glossary again; after an error, which is logged, the old version stays in use."""
+        """Read keys, models and glossary again; on an error, log it and keep using the old version."""
         try:
             self.keys.reload()
             log("keys read again")
@@ -80,7 +81,7 @@ class Service:
         return len(self.dispatcher.tokenizers[model].encode_targets([text])[0])
 
     def check_texts(self, texts: Sequence[str]) -> None:
-        """Refuse a request with too many texts or characters, in LibreTranslate's words."""
+        """Refuse a request with too many texts or characters, with LibreTranslate's message."""
         for size, limit in ((len(texts), self.config.text_limit), (sum(map(len, texts)), self.config.character_limit)):
             if size > limit:
                 raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")

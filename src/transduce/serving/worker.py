@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from transduce.architectures import parameter_count
-from transduce.compute import configure_compute, give_back_freed_memory
 from transduce.errors import ConfigError, TransduceError
+from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory
+from transduce.networks.cost import parameter_count
 from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
 from transduce.serving.logs import source_lines
@@ -39,10 +39,11 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
     settings = read_frame(inlet)
     if settings is None:
         return
-    configure_compute(threads=settings["threads"], precision="float32", device="cpu")
+    keep_freed_memory()
+    threads = settings["threads"] or available_cores()
     try:
         translators = {
-            name: Translator.load(folder, threads=settings["threads"], precision=settings["precision"])
+            name: Translator.load(folder, threads=threads, precision=settings["precision"])
             for name, folder in settings["models"].items()
         }
         give_back_freed_memory()
@@ -78,6 +79,7 @@ def describe(translator: Translator) -> dict[str, Any]:
     return {
         "source": translator.languages.source,
         "target": translator.languages.target,
+        "is_calibrated": translator.calibration is not None and translator.calibration.confidence is not None,
         "longest_sentence": translator.longest_sentence,
         "parameters": parameter_count(model.description.architecture),
         "tokenizer": str(model.folder / TOKENIZER),
@@ -103,7 +105,7 @@ def compute_round(translator: Translator, request: dict[str, Any], *, tasks: Tas
 def _failure(fault: Exception) -> dict[str, Any]:
     if isinstance(fault, TransduceError):
         return {"error": str(fault), "is_curable": True}
-    # A bug of ours: its place in the code is logged; its message is dropped, because it could quote the user's text.
+    # A bug in this package: log its place in the code, but not its message, which could quote the user's text.
     return {"error": f"{type(fault).__name__} at {' < '.join(source_lines(fault))}", "is_curable": False}
 
 
@@ -153,7 +155,7 @@ def tasks_with(glossary: Glossary) -> Tasks:
 
 
 def resident_bytes() -> int | None:
-    """Return the resident memory of this process, or its peak, or None, whichever the system can report."""
+    """Return the resident memory of this process; where the system does not report it, its peak, or None."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
@@ -168,7 +170,7 @@ def resident_bytes() -> int | None:
 
 
 def main() -> None:
-    """Serve requests from stdin on stdout; anything else that prints goes to stderr."""
+    """Answer requests from stdin on stdout; redirect everything else that is printed to stderr."""
     import signal
 
     # A supervisor such as systemd signals the child too. It must not stop before the server closes its input.

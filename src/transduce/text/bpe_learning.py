@@ -78,7 +78,7 @@ def _alphabet(counts: Counter[str], *, room: int) -> set[str]:
 
 
 def _as_lines(counts: Counter[str], alphabet: set[str]) -> Iterator[str]:
-    """Write each word with its count as sentencepiece's trainer reads them, most frequent first."""
+    """Yield each word with its count in the form that sentencepiece's trainer reads, most frequent first."""
     for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         known = word if alphabet.issuperset(word) else "".join(char if char in alphabet else " " for char in word)
         for part in known.split():

@@ -11,7 +11,8 @@ because its default normalisation changes and loses characters; we sample, becau
 only once; a word of more than 512 characters is cut, which bounds the work for each character of any text.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import sentencepiece
@@ -23,7 +24,7 @@ from transduce.text.normalization import WORD_MARK, normalize, normalize_with_st
 from transduce.text.placeholders import RESERVED
 from transduce.text.sentencepiece_file import read_model, write_model
 from transduce.text.tokenizer import TextPiece, TokenizerKind
-from transduce.text.vocabulary import FIRST_BYTE, FIRST_LEARNED, LearnedTokenizer, byte_ids, span_ends
+from transduce.text.vocabulary import FIRST_BYTE, FIRST_LEARNED, LearnedTokenizer, byte_ids, is_tag, span_ends
 
 LONGEST_WORD = 512  # characters, its mark included
 
@@ -33,23 +34,35 @@ class BpeTokenizer(LearnedTokenizer):
 
     kind: TokenizerKind = "bpe"
 
-    def __init__(self, learned: Sequence[str]) -> None:
-        super().__init__(learned, write_model(learned))
+    def __init__(self, learned: Sequence[str], *, content: bytes | None = None) -> None:
+        super().__init__(learned, write_model(learned) if content is None else content)
+        tags = [piece for piece in learned if is_tag(piece)]
+        self._tags = re.compile(f"({'|'.join(tags)})") if tags else None
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._content)
 
     @classmethod
-    def learn(cls, lines: Iterable[str], *, vocabulary_size: int, progress: Progress = Silent()) -> "BpeTokenizer":  # noqa: B008
+    def learn(
+        cls,
+        lines: Iterable[str],
+        *,
+        vocabulary_size: int,
+        tags: Sequence[str] = (),
+        progress: Progress = Silent(),  # noqa: B008
+    ) -> "BpeTokenizer":
         """Learn a vocabulary from `lines`, placeholders already replaced; equal lines give equal vocabularies.
+
+        Each of `tags` is one of the pieces.
 
         If the lines do not support `vocabulary_size` ids, this learns the largest vocabulary that they support, in
         which every word, up to 16 characters of it, is one piece.
         """
-        return cls(learn_pieces(lines, vocabulary_size=vocabulary_size, progress=progress))
+        size = vocabulary_size - len(tags)
+        return cls([*tags, *learn_pieces(lines, vocabulary_size=size, progress=progress)])
 
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "tokenizer.model") -> "BpeTokenizer":
         """Return the tokenizer that `to_bytes` wrote; raise ModelError, naming `name`, for any other content."""
-        return cls(read_model(content, name=name))
+        return cls(read_model(content, name=name), content=content)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text` after normalisation, without start and end tokens."""
@@ -69,16 +82,24 @@ class BpeTokenizer(LearnedTokenizer):
         Two texts with one key share their random numbers: give the sides of a pair different sentence numbers.
         """
         dice = Dice(dropout=dropout, key=key)
-        sample, id_of = self._merger.sample, self._ids.get
+        id_of = self._ids.get
         ids: list[int] = []
         for word in self._words(normalize(text)):
-            for piece in sample(word, dice):
+            for piece in self._sampled(word, dice):
                 known = id_of(piece)
                 if known is not None:
                     ids.append(known)
                 else:
                     ids.extend(byte_ids(piece))
         return ids
+
+    def _sampled(self, word: str, dice: Dice) -> Iterator[str]:
+        """Yield the pieces of a word; tags in it are not cut."""
+        for part in (word,) if self._tags is None else self._tags.split(word):
+            if is_tag(part) and part in self._ids:
+                yield part
+            elif part:
+                yield from self._merger.sample(part, dice)
 
     def pieces(self, text: str) -> list[TextPiece]:
         """Return the pieces of `text` with their spans in it, in order.

@@ -14,6 +14,11 @@ _NAMES = dict(
 )
 
 
+def code_of_language(name: str) -> str | None:
+    """Return the code of a language by its English name, in any case, or None if it is unknown."""
+    return next((code for code, known in _NAMES.items() if known.casefold() == name.casefold()), None)
+
+
 def language_name(code: str) -> str:
     """Return the English name of a language tag such as `de` or `de-AT`, or the tag itself if its name is unknown."""
     return _NAMES.get(code.partition("-")[0], code)

@@ -6,7 +6,7 @@
 
 The symbols are numbered in order of appearance, and equal placeholders of a text get the same symbol. In a training
 pair (`protect_pair`) only placeholders on both sides are replaced and the others stay text, so that a symbol in the
-source always means "copy me" and the model never learns to drop or to invent one.
+source must always be copied and the model never learns to drop or to invent one.
 
 There are 16 symbols, taken from Unicode's noncharacters, which no text should contain. If a text has more than 16
 different placeholders, the others stay text. If a text does contain our symbols, only these are replaced, as if they

@@ -16,12 +16,12 @@ from transduce.errors import ModelError
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.normalization import WORD_MARK, can_stand_in_a_word
 from transduce.text.placeholders import RESERVED, SYMBOL
-from transduce.text.vocabulary import FIRST_LEARNED, LARGEST_VOCABULARY, REMEDY, SPECIAL_PIECES, byte_name
+from transduce.text.vocabulary import FIRST_LEARNED, LARGEST_VOCABULARY, REMEDY, SPECIAL_PIECES, byte_name, is_tag
 
 LONGEST_PIECE = 16  # characters
 LARGEST_FILE = LARGEST_VOCABULARY * (4 * LONGEST_PIECE + 16)  # bytes
 
-_UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6  # SentencePiece.Type; a normal piece needs no mention
+_UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6  # SentencePiece.Type; a normal piece has no such field
 
 
 def write_model(learned: Iterable[str]) -> bytes:
@@ -33,7 +33,7 @@ def write_model(learned: Iterable[str]) -> bytes:
     ]
     entries += [_entry(symbol, 0, _USER_DEFINED) for symbol in RESERVED]
     entries += [_entry(byte_name(value), 0, _BYTE) for value in range(256)]
-    entries += [_entry(piece, -rank) for rank, piece in enumerate(learned)]
+    entries += [_entry(piece, -rank, _USER_DEFINED if is_tag(piece) else None) for rank, piece in enumerate(learned)]
     trainer = (
         *(_number(3, 2), _number(4, len(entries)), _number(35, True)),  # model_type = BPE, vocab_size, byte_fallback
         *(_number(40, special.unknown), _number(41, special.start)),
@@ -99,6 +99,8 @@ def _number(number: int, value: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
+    if value <= 0x7F:
+        return bytes((value,))
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

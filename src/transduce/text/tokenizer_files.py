@@ -4,7 +4,7 @@ The first bytes of a file give its kind: a `CharacterTokenizer` file begins with
 a sentencepiece model that transduce wrote. A file above the size limit is refused, and no part of a file is executed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from transduce.errors import ModelError
@@ -21,14 +21,12 @@ _LARGEST_FILE = max(character_tokenizer.LARGEST_FILE, sentencepiece_file.LARGEST
 
 
 def learn_tokenizer(
-    kind: TokenizerKind, lines: Iterable[str], *, vocabulary_size: int, progress: Progress
+    kind: TokenizerKind, lines: Iterable[str], *, vocabulary_size: int, progress: Progress, tags: Sequence[str] = ()
 ) -> Tokenizer:
-    """Learn a tokenizer of this kind from `lines`, placeholders already replaced."""
-    tokenizers: dict[TokenizerKind, type[BpeTokenizer | CharacterTokenizer]] = {
-        "bpe": BpeTokenizer,
-        "characters": CharacterTokenizer,
-    }
-    return tokenizers[kind].learn(lines, vocabulary_size=vocabulary_size, progress=progress)
+    """Learn a tokenizer of this kind from `lines`, placeholders already replaced; only BPE has pieces for `tags`."""
+    if kind == "bpe":
+        return BpeTokenizer.learn(lines, vocabulary_size=vocabulary_size, tags=tags, progress=progress)
+    return CharacterTokenizer.learn(lines, vocabulary_size=vocabulary_size, progress=progress)
 
 
 def read_tokenizer(path: Path) -> Tokenizer:

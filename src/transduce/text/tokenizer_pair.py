@@ -81,7 +81,7 @@ class TokenizerPair:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash that is equal for pairs that encode alike; a shared tokenizer with source ends keeps its own."""
+        """A hash that is equal for pairs that encode alike; a shared tokenizer's own if sources have ends."""
         if self.is_shared and self.source_end:
             return self.target.fingerprint
         parts = f"{self.source.fingerprint} {self.target.fingerprint} {self.source_end}"
@@ -110,6 +110,12 @@ class TokenizerPair:
     def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each target with its end token."""
         return [self.end_target(ids) for ids in self.target.encode_all(texts)]
+
+    def encode_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+        """Return the ids of pairs as training and search see them, with symbols for shared placeholders."""
+        protected = [self.protect_pair(source, target) for source, target in pairs]
+        sources = self.encode_sources([pair.source for pair in protected])
+        return list(zip(sources, self.encode_targets([pair.target for pair in protected]), strict=True))
 
     def end_source(self, ids: Sequence[int]) -> list[int]:
         """Add the end token to a source if sources have one."""

@@ -3,10 +3,13 @@
 id 0 .. 3        <pad> <unk> <s> </s>
 id 4 .. 19       the symbols reserved for placeholders
 id 20 .. 275     the 256 bytes, for characters without a piece of their own
-id 276 ..        the learned pieces
+id 276 ..        the tags of corpora, such as >>de<<, then the learned pieces
+
+A tag is never cut, and a learned piece never has the form of a tag, because learning does not join signs with letters.
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -23,6 +26,7 @@ FIRST_BYTE = FIRST_SYMBOL + len(RESERVED)
 FIRST_LEARNED = FIRST_BYTE + 256
 SMALLEST_VOCABULARY = FIRST_LEARNED + 2  # the mark ▁ and one letter
 LARGEST_VOCABULARY = 1 << 18
+_TAG = re.compile(r">>[A-Za-z0-9-]{1,12}<<")
 RAREST_CHARACTER = 1e-7  # share of all characters; a rarer one gets no piece and is spelled in bytes
 REMEDY = "Take it from a model directory or run that transduce wrote, or leave it out and let transduce learn one."
 
@@ -86,6 +90,11 @@ class LearnedTokenizer:
         return [b""] * FIRST_SYMBOL + [symbol.encode("utf-8") for symbol in RESERVED] + raw_bytes + learned
 
 
+def is_tag(piece: str) -> bool:
+    """Return whether a piece has the form of a tag, such as >>de<<."""
+    return piece.startswith(">>") and _TAG.fullmatch(piece) is not None
+
+
 def require_possible_size(vocabulary_size: int) -> None:
     """Refuse a vocabulary without room for a letter, or too large for any file."""
     if not SMALLEST_VOCABULARY <= vocabulary_size <= LARGEST_VOCABULARY:
@@ -113,7 +122,7 @@ def byte_name(value: int) -> str:
 
 
 def span_ends(starts: Sequence[int], *, length: int) -> list[int]:
-    """Return where spans that begin at `starts` end, so that they cover a text of this length; equal starts share."""
+    """Return the ends of spans that begin at `starts` and cover a text of this length; equal starts have equal ends."""
     ends = [length] * len(starts)
     for index in range(len(starts) - 2, -1, -1):
         ends[index] = ends[index + 1] if starts[index] == starts[index + 1] else starts[index + 1]

@@ -30,7 +30,7 @@ class WordEdges:
 
     @classmethod
     def of(cls, written: Sequence[bytes], special: SpecialTokens) -> Self:
-        """Return the edges of tokens, given the bytes that each adds to an output; part of a character is a letter."""
+        """Return the edges of tokens, given the bytes that each writes; a part of a character counts as a letter."""
         texts = [token.decode("utf-8", "replace").replace("\ufffd", "a") for token in written]
         is_open_after = [bool(text) and _is_edge(text[-1]) for text in texts]
         is_closed_by = [bool(text) and _is_edge(text[0]) for text in texts]

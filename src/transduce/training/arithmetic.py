@@ -1,4 +1,4 @@
-"""The device and precision of forward passes, and the torch calls that a precision stands for.
+"""The device and precision of forward passes, and the torch calls that select them.
 
 Weights, gradients, optimizer state and reductions are always float32 (float64 if the model is float64). `bf16` rounds
 the operands of matrix products. With autograd it does so through autocast; the handwritten gradient of
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transduce.compute import TrainingPrecision
+from transduce.machine import TrainingPrecision
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ class Averaged:
 def average_last(run: Path, *, last: int) -> Averaged:
     """Return the mean of the newest `last` checkpoints of a run directory.
 
-    Only checkpoints that the interval asked for count, and the newest one of any kind. So stopping and resuming a run
-    does not change the average.
+    It averages only checkpoints saved at the configured interval, and the newest one of any kind. So stopping and
+    resuming a run does not change the average.
     """
     folder = run / "checkpoints"
     checkpoints = Checkpoints(folder).all()
@@ -56,7 +56,7 @@ def _mean_of_files(files: list[Path]) -> dict[str, Tensor]:
     dtypes: dict[str, torch.dtype] = {}
     for file in files:
         with safe_open(file, framework="pt") as tensors:
-            for name in tensors.keys():  # noqa: SIM118 - it is no mapping
+            for name in tensors.keys():  # noqa: SIM118 - safe_open is not iterable
                 tensor = tensors.get_tensor(name)
                 dtypes[name] = tensor.dtype
                 sums[name] = sums[name].add_(tensor) if name in sums else tensor.double()

@@ -118,7 +118,7 @@ class Checkpoints:
         surplus = [checkpoint.folder for checkpoint in checkpoints if checkpoint.step not in kept]
         renamed = [folder.rename(folder.with_name(folder.name + _PRUNED)) for folder in surplus]
         if renamed:
-            # Without it, a power cut could restore the old name of a folder whose files are already deleted.
+            # Without this flush, a power cut could restore the old name of a folder whose files are already deleted.
             fsync_directory(self.folder)
         for folder in renamed:
             shutil.rmtree(folder, ignore_errors=True)

@@ -24,7 +24,7 @@ from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import add_to
 from transduce.networks.output import Output
 
-LOGITS_AT_ONCE = 1 << 24  # of a chunk: 128 MiB for logits in bf16, their softmax in float32, and its copy in bf16
+LOGITS_AT_ONCE = 1 << 24  # per chunk: 128 MiB for logits in bf16, their softmax in float32, and its copy in bf16
 _SAFE_PROBABILITY = 1e-30  # large enough to take its logarithm: far above the smallest normal number, 1e-38
 
 
@@ -52,8 +52,8 @@ class Predictions:
 class LogitsBuffer:
     """Memory for the logits of a chunk, reused from batch to batch.
 
-    The logits are the largest block of a step, and each batch needs a block of a slightly different size. Allocated for
-    every batch, they would often fit into no gap of the heap, which would grow for some hundred steps.
+    The logits are the largest block of a step, and each batch needs a block of a slightly different size. If every
+    batch allocated its own, it would often fit into no gap of the heap, and the heap would grow for hundreds of steps.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ class LossSums:
 
     @property
     def rows_at_once(self) -> int:
-        """The number of tokens in a chunk; in place, a logit needs a quarter of the memory."""
+        """The number of tokens in a chunk; a logit that is changed in place needs a quarter of the memory."""
         logits = 2 * LOGITS_AT_ONCE if self.is_in_place else LOGITS_AT_ONCE
         return max(1, logits // (self.product_VD.size(0) * self.hidden_PND.size(0)))
 
@@ -200,7 +200,7 @@ class LossSums:
         return products_RV if self.bias_V is None else products_RV.add_(self.bias_V)
 
     def predict_in_place(self, logits_RV: Tensor, label_C: Tensor) -> Predictions:
-        """Return the same by the compiled kernel, which also adds the labels' part of the gradient to the softmax."""
+        """Return the predictions of the compiled kernel, which also adds the label's gradient to the softmax."""
         assert self.kernels is not None
         extra = self.weights.other - self.weights.true
         found = self.kernels.label_gradients(logits_RV, label_C.contiguous(), extra=extra)
@@ -221,7 +221,7 @@ class LossSums:
         self.correct += share * (prediction.label_logit_C == prediction.highest_logit_C).sum()
 
     def add_divergence(self, one: Predictions, other: Predictions) -> list[Tensor]:
-        """Add R-Drop's divergence; return, for each pass, what replaces softmax(z) in its gradient."""
+        """Add R-Drop's divergence; return, for each pass, the term that replaces softmax(z) in its gradient."""
         log_ratio_CV = one.logits_CV.to(self.dtype).sub_(other.logits_CV)
         log_ratio_CV -= (one.log_normalizer_C - other.log_normalizer_C)[:, None]
         p_CV, q_CV = (each.probabilities_RV[: log_ratio_CV.size(0)] for each in (one, other))
@@ -237,7 +237,7 @@ class LossSums:
     def add_gradients(
         self, index: int, rows_R: Tensor | slice, hidden_RD: Tensor, gradient_RV: Tensor, *, count: int
     ) -> None:
-        """Add the gradients of a chunk in one pass; `finish` adds the uniform part of q to the matrix's."""
+        """Add the gradients of a chunk in one dropout pass; `finish` completes that of the matrix."""
         assert self.hidden_gradient_PND is not None
         assert self.matrix_gradient_VD is not None
         share = 1.0 / self.hidden_PND.size(0)
@@ -267,6 +267,6 @@ class LossSums:
         gradient_RV[count:] = 0.0
 
     def finish(self) -> None:
-        """Add the uniform part of q to the matrix's gradient: one vector, the same for every row."""
+        """Subtract the uniform part of q from the gradient of the matrix: one vector, the same for every row."""
         if self.matrix_gradient_VD is not None:
             self.matrix_gradient_VD -= self.weights.other * self.hidden_sum_D

@@ -1,7 +1,7 @@
 """Training settings: the values of section 5 of "Attention Is All You Need" and the checkpoints of 6.1, with units.
 
-`TrainingConfig()` is the recipe of the paper's base model without its length. Without a budget of steps, epochs or
-time, training ends when validation stops improving.
+`TrainingConfig()` is the recipe of the paper's base model without its number of steps. Without a budget of steps,
+epochs or time, training ends when validation stops improving.
 
 A run can be resumed many times. Some keys may change between its starts (budgets, intervals, logging, patience), since
 they do not affect the weights of a step. All others do, and a resume with another value raises an error.
@@ -97,16 +97,17 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     decay_steps: PositiveInt | None = None
     """Step at which schedule `cosine` reaches 0 and training ends; required by `cosine` alone. [steps]"""
 
-    optimizer: Literal["adam", "muon"] = "adam"
+    optimizer: Literal["adam", "muon", "sgd", "nesterov", "adadelta"] = "adam"
     """`adam`, or `muon` for the matrices of the layers and Adam for the rest. Muon's steps are equally long in every
-    direction of a matrix. Departure: Jordan et al. 2024. (5.3)
+    direction of a matrix. Departure: Jordan et al. 2024. `sgd`, `nesterov` and `adadelta` are those of the papers
+    that the paper compares itself with. (5.3)
     """
     beta1: Share = 0.9
-    """Adam's decay of the mean of gradients. (5.3)"""
+    """Adam's decay of the mean of gradients; the momentum of `nesterov`. (5.3)"""
     beta2: Share = 0.98
-    """Adam's decay of the mean of squared gradients. (5.3)"""
+    """Adam's decay of the mean of squared gradients; the decay of `adadelta`. (5.3)"""
     epsilon: PositiveFloat = 1e-9
-    """Number that Adam adds to its denominator. (5.3)"""
+    """Number that Adam adds to its denominator, and `adadelta` to its two means. (5.3)"""
     clip_norm: PositiveFloat | None = None
     """Scale the gradient of a step down to this Euclidean norm if it is longer. The paper does not clip."""
 

@@ -5,8 +5,8 @@ divides by the same number of tokens and takes the same step. Only rank 0 writes
 exchanged.
 
 If a rank dies or stops responding, the others raise a TrainingError after a timeout, and torchrun can restart all of
-them from the newest checkpoint. Work that one rank does for all, such as preparing a corpus, can take hours: there the
-others watch its heartbeat, and raise only when that stops.
+them from the newest checkpoint. Work that one rank does for all, such as preparing a corpus, can take hours. So the
+others then watch the heartbeat of that rank, and raise an error only when it stops.
 """
 
 import contextlib
@@ -65,7 +65,7 @@ class World:
         return tensor
 
     def broadcast_(self, tensor: Tensor) -> Tensor:
-        """Replace `tensor` by rank 0's."""
+        """Replace `tensor` by that of rank 0."""
         if self.size > 1:
             with self._explained("copying from rank 0"):
                 distributed.broadcast(tensor, src=0)
@@ -102,7 +102,7 @@ class World:
         """Call `work` when it is this rank's turn, and return its result.
 
         The turns are: rank 0, then the first rank of every other machine, then the rest. If the machines share a disk,
-        ranks after rank 0 find the work done. A turn may take any time; the waiting ranks raise TrainingError when no
+        ranks after rank 0 find the work done. A turn has no time limit; the waiting ranks raise TrainingError when no
         heartbeat has come for `timeout`.
         """
         if self.size == 1:
@@ -236,7 +236,7 @@ class _RankMeeting:
         return PrefixStore(f"meeting {meeting}", self.store)
 
     def _called(self) -> str | None:
-        """Write the list and return the meeting if every other rank has signed, else None: the part of rank 0."""
+        """On rank 0: if every other rank has signed, write the list and return the meeting, else return None."""
         signed = [self._read(f"{self.own}/{rank}") for rank in range(1, self.size)]
         if None in signed:
             return None
@@ -245,7 +245,7 @@ class _RankMeeting:
         return self.own
 
     def _signed(self) -> str | None:
-        """Sign the newest meeting; return it if its list names this process, else None: the part of ranks above 0."""
+        """On other ranks: sign the newest meeting; return it if its list names this process, else return None."""
         meeting = self._read("meeting")
         if meeting is None:
             return None

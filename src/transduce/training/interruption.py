@@ -28,7 +28,7 @@ class StopRequest:
 
 @contextmanager
 def stopping_on_signals(request: StopRequest | None = None) -> Iterator[StopRequest]:
-    """Yield a request, a new one unless given, that SIGINT and SIGTERM fill in while the block runs."""
+    """Yield a request (a new one unless given) that SIGINT and SIGTERM set while the block runs."""
     request = StopRequest() if request is None else request
     if threading.current_thread() is not threading.main_thread():
         yield request  # only the main thread may install handlers

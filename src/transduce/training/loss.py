@@ -12,7 +12,7 @@ The default follows the paper. `authors` at ε equals `szegedy` at ε·V/(V - 1)
 the sixth digit of ε. "This hurts perplexity": so perplexity is computed from the unsmoothed sum, `Loss.nll`.
 
 Departure by name (`TrainingConfig.r_drop`): R-Drop (Liang et al. 2021) runs each batch twice with different dropout and
-adds the divergence of the two predictions. All is halved, so that weight 0 gives the loss above:
+adds the divergence of the two predictions. The sum is halved, so that weight 0 gives the loss above:
 
     loss = ½ (loss_1 + loss_2) + weight/4 · Σ_t (KL(p_1 ‖ p_2) + KL(p_2 ‖ p_1))
 """
@@ -103,10 +103,10 @@ def token_loss_and_gradient(
     product_dtype: torch.dtype | None = None,
     buffer: LogitsBuffer | None = None,
 ) -> tuple[Loss, list[Tensor]]:
-    """Return the same loss for packed tokens, and the gradient of the hidden states of each pass.
+    """Return the loss of `token_loss` for packed tokens, and the gradient of the hidden states of each pass.
 
     Hidden states beyond the labels have no loss and gradient 0. The gradients of the output layer are added to its
-    `grad`s. ForwardPass the same `buffer` for every batch to keep the memory of the logits.
+    `grad`s. Pass the same `buffer` for every batch to reuse the memory of the logits.
     """
     matrix_VD, bias_V = output.matrix_VD, output.bias_V
     assert matrix_VD.grad is not None

@@ -58,14 +58,17 @@ def estimated_need(stepper: Stepper, batch: Batch) -> int:
     stepper.gradient.refresh()
     few, more = rows // 16, rows // 8
     device = stepper.arithmetic.device
-    of_few, of_more = (stepper.gradient.kept_for_backward(sample_rows(batch, part).to(device)) for part in (few, more))
+    with stepper.kept_statistics():
+        of_few, of_more = (
+            stepper.gradient.kept_for_backward(sample_rows(batch, part).to(device)) for part in (few, more)
+        )
     per_row = (of_more - of_few) / (more - few)
     kept = of_few + per_row * (rows - few)
     return int(_BACKWARD_AND_ALLOCATOR * kept) + LOGITS_AT_ONCE * _BYTES_PER_LOGIT
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this process can still allocate within a container's limit; None if that is unknown."""
+    """Return the bytes of memory still free, within the limit of a container; None if that is unknown."""
     if torch.cuda.is_available():
         return int(torch.cuda.mem_get_info()[0])
     try:

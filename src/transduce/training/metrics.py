@@ -7,19 +7,30 @@ deletes the lines of later steps, so that no step appears twice.
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from transduce.files import write_atomically
-from transduce.training.validation import Sample
 
 METRICS_FILE = "metrics.jsonl"
+FINAL = "final"
+"""The kind of the line with the validation of the finished model, which may be an average of checkpoints."""
 EVENTS_FOLDER = "tensorboard"
 
 Measures = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A validation sentence and its current translation."""
+
+    source: str
+    reference: str
+    translation: str
 
 
 class MetricsWriter(Protocol):
@@ -38,8 +49,7 @@ class JsonLines:
     def __init__(self, folder: Path, *, resumed_step: int) -> None:
         self.path = folder / METRICS_FILE
         if self.path.exists():
-            kept = [line for line in read_metrics(self.path) if int(str(line["step"])) <= resumed_step]
-            write_atomically(self.path, "".join(json.dumps(line) + "\n" for line in kept))
+            _write_lines(self.path, (line for line in _unfinished(self.path) if int(str(line["step"])) <= resumed_step))
         self._file = self.path.open("a", encoding="utf-8", newline="\n")
 
     def write(self, kind: str, step: int, measures: Measures) -> None:
@@ -67,7 +77,7 @@ class TensorBoardEvents:
         place.mkdir(parents=True, exist_ok=True)
         self._event = Event
         self._writer = EventsWriter(str(place / "events"), filename_suffix=f".{os.getpid()}")
-        # It makes TensorBoard drop the events of later steps, which an interrupted start has written.
+        # A START event makes TensorBoard drop the events of later steps, which an interrupted start wrote.
         restart = SessionLog(status=SessionLog.START)
         self._writer.write_event(Event(wall_time=time.time(), step=resumed_step + 1, session_log=restart))
         self._writer.flush()
@@ -96,6 +106,21 @@ class TensorBoardEvents:
     def close(self) -> None:
         """Close the file."""
         self._writer.close()
+
+
+def write_final(folder: Path, step: int, measures: Measures) -> None:
+    """Write the validation of the finished model to metrics.jsonl, in place of an earlier one."""
+    path = folder / METRICS_FILE
+    earlier = _unfinished(path) if path.exists() else []
+    _write_lines(path, [*earlier, {"kind": FINAL, "step": step, **measures}])
+
+
+def _unfinished(path: Path) -> list[dict[str, JsonValue]]:
+    return [line for line in read_metrics(path) if line.get("kind") != FINAL]
+
+
+def _write_lines(path: Path, lines: Iterable[Measures]) -> None:
+    write_atomically(path, "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines))
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, JsonValue]]:

@@ -70,7 +70,7 @@ class Muon(Adam):
                 value.sub_(direction, alpha=rate * _LENGTH * max(shape) ** 0.5)
 
     def _directions(self, matrices: Tensor) -> Tensor:
-        """Return about U Vᵀ of each matrix, bit for bit the same on every rank."""
+        """Return approximately U Vᵀ of each matrix, bit for bit the same on every rank."""
         if self._world.size == 1:
             return orthogonal(matrices, product_dtype=self._product_dtype)
         own = slice(self._world.rank, None, self._world.size)
@@ -80,7 +80,7 @@ class Muon(Adam):
 
 
 def orthogonal(matrices: Tensor, *, product_dtype: torch.dtype | None = None) -> Tensor:
-    """Return about U Vᵀ for each matrix U Σ Vᵀ along the first axis, and zeros for zeros."""
+    """Return approximately U Vᵀ for each matrix U Σ Vᵀ along the first axis; a zero matrix stays zero."""
     is_tall = matrices.size(-2) > matrices.size(-1)
     x: Tensor = matrices.mT if is_tall else matrices
     x = (x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=_SMALLEST_NORM)).to(product_dtype or matrices.dtype)

@@ -5,7 +5,7 @@
 "This corresponds to increasing the learning rate linearly for the first warmup_steps training steps, and decreasing
 it thereafter proportionally to the inverse square root of the step number." Steps count from 1.
 
-Every schedule is a pure function of the step, so a resumed run needs no state of it.
+Every schedule is a pure function of the step, so a checkpoint holds no state of it.
 
 Departures by name (`TrainingConfig.schedule`), each after a linear warm-up: the same decay from a chosen peak, half a
 cosine, and a constant.

@@ -18,6 +18,9 @@ from transduce.training.state import TrainingProgress
 from transduce.training.step import StepReport, sum_of_counts
 from transduce.training.validation import Validation
 
+_EARLY_STEPS = (1, 2, 5, 10, 20)
+"""Further steps with a report, so that a short run has curves too."""
+
 
 class Reports:
     """Collects steps and writes a line of metrics every `report_every` steps; only rank 0 writes."""
@@ -47,11 +50,18 @@ class Reports:
         """Collect a step; write and show the means if a report is due."""
         self.collected.append(report)
         stage.advance()
-        if state.step % self.report_every == 0:
-            measures = means(self.collected)
-            self._write("train", state, measures)
-            stage.describe(f"loss {measures['loss']:.3f}, {measures['tokens_per_second']:,.0f} tokens/s")
-            self.collected.clear()
+        is_early = state.step in _EARLY_STEPS and state.step < self.report_every
+        if is_early or state.step % self.report_every == 0:
+            self.report(state, stage)
+
+    def report(self, state: TrainingProgress, stage: Stage) -> None:
+        """Write and show the means of the steps since the last report, if there are any."""
+        if not self.collected:
+            return
+        measures = means(self.collected)
+        self._write("train", state, measures)
+        stage.describe(f"loss {measures['loss']:.3f}, {measures['tokens_per_second']:,.0f} tokens/s")
+        self.collected.clear()
 
     def add_validation(self, state: TrainingProgress, validation: Validation) -> None:
         """Write the numbers and samples of a validation."""

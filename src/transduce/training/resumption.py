@@ -10,9 +10,10 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from transduce.compute import Compute, TrainingPrecision, available_cores, configure_compute
+from transduce.compute import configure_compute
 from transduce.data.batching import PLAN_VERSION
 from transduce.errors import RunError
+from transduce.machine import Compute, TrainingPrecision, available_cores
 from transduce.progress import Progress
 from transduce.training.checkpoint import Checkpoint, Checkpoints
 from transduce.training.config import TrainingConfig
@@ -24,7 +25,7 @@ from transduce.training.step import Stepper
 CHECKPOINTS_FOLDER = "checkpoints"
 
 _NOT_COMPARED = frozenset({"data.expected_pairs"})
-"""Keys in the identity of checkpoints by older versions that do not affect the weights."""
+"""Keys that older versions wrote into the identity of checkpoints although they do not affect the weights."""
 
 
 class Resumption:
@@ -108,9 +109,9 @@ def recorded_machine(run: Path) -> Machine | None:
 
 
 def compute_of_run(config: TrainingConfig, run: Path, *, world: World) -> Compute:
-    """Choose threads and precision: those configured, else those of the last save, else the machine's best.
+    """Choose threads and precision: those configured, else those of the newest checkpoint, else the machine's best.
 
-    Rank 0 reads the last save and decides the precision for all ranks, since ranks that round differently would not
+    Rank 0 reads the checkpoint and decides the precision for all ranks, since ranks that round differently would not
     compute the same gradient.
     """
     recorded = recorded_machine(run) if world.is_main else None

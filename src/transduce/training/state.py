@@ -1,6 +1,6 @@
 """The state of a run: what a resume needs besides the weights and the optimizer's running means.
 
-It holds no random state; `randomness` says why.
+It holds no random state; `randomness.py` explains why.
 """
 
 import math
@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, JsonValue, NonNegativeFloat, PositiveInt
 
-from transduce.compute import Compute
 from transduce.errors import RunError
+from transduce.machine import Compute
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 """A count up to the largest integer that a float represents exactly."""
@@ -91,7 +91,7 @@ class CheckpointState(BaseModel, frozen=True, extra="forbid"):
     Averaging leaves out the others, except the newest, so that an interruption does not change the average.
     """
     batch_plan: int = 1
-    """The version of the rule that planned the steps (`PLAN_VERSION`); older checkpoints do not have it, and mean 1."""
+    """The version of the rule that planned the steps (`PLAN_VERSION`); 1 for older checkpoints, which lack this key."""
     identity: dict[str, JsonValue]
     """The settings that determine the weights, by dotted key."""
 

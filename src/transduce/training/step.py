@@ -9,24 +9,33 @@ So the number of micro-batches and the number of ranks change only the rounding.
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 
 from transduce.data.batch import Batch
-from transduce.errors import TrainingError
+from transduce.errors import ConfigError, TrainingError
 from transduce.networks.network import Network
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
 from transduce.training.flat_parameters import FlatParameters
 from transduce.training.gradient import gradient_of
+from transduce.training.gradient_descent import Adadelta, GradientDescent, Nesterov
 from transduce.training.loss import Loss
 from transduce.training.muon import Muon
 from transduce.training.optimization import Adam, learning_rate
 from transduce.training.randomness import dropout_key
+
+_OPTIMIZERS: Mapping[str, type[Adam]] = {
+    "adam": Adam,
+    "sgd": GradientDescent,
+    "nesterov": Nesterov,
+    "adadelta": Adadelta,
+}
 
 
 class StepCounts(NamedTuple):
@@ -60,6 +69,7 @@ class Stepper:
 
     def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic, world: World) -> None:
         self.model, self.config, self.arithmetic, self.world = model, config, arithmetic, world
+        _refuse_split_statistics(model, config, world=world)
         self.parameters = FlatParameters(model, tail=len(StepCounts._fields))
         self.optimizer = optimizer_of(
             model, self.parameters, config, product_dtype=arithmetic.product_dtype, world=world
@@ -91,10 +101,19 @@ class Stepper:
         return StepReport(counts=counts, gradient_norm=norm, rate=rate, seconds=time.perf_counter() - started)
 
     def accumulate(self, batch: Batch) -> Loss:
-        """Run one micro-batch forward and backward without an update, to test whether memory suffices."""
+        """Run one micro-batch forward and backward without an update, to measure its memory or time."""
         self.model.train()
         self.gradient.refresh()
-        return self.gradient.add(batch.to(self.arithmetic.device), dropout_key=0)
+        with self.kept_statistics():
+            return self.gradient.add(batch.to(self.arithmetic.device), dropout_key=0)
+
+    @contextmanager
+    def kept_statistics(self) -> Iterator[None]:
+        """Restore the model's running means after the block, so that a resumed run equals an uninterrupted one."""
+        before = [(statistic, statistic.detach().clone()) for statistic in self.model.statistics()]
+        yield
+        for statistic, value in before:
+            statistic.data.copy_(value)
 
     def _sum_over_ranks(self, counts: StepCounts) -> StepCounts:
         if self.world.size == 1:
@@ -119,9 +138,19 @@ def optimizer_of(
     world: World | None = None,
 ) -> Adam:
     """Return the configured optimizer; Muon shares its products, in `product_dtype`, among the ranks of `world`."""
-    if config.optimizer == "adam":
-        return Adam(parameters, config)
+    if config.optimizer != "muon":
+        return _OPTIMIZERS[config.optimizer](parameters, config)
     return Muon(parameters, config, matrices=tuple(model.matrices()), product_dtype=product_dtype, world=world)
+
+
+def _refuse_split_statistics(model: Network, config: TrainingConfig, *, world: World) -> None:
+    if any(True for _ in model.statistics()) and (world.size > 1 or config.micro_batch_tokens is not None):
+        where = f"{world.size} ranks" if world.size > 1 else f"micro_batch_tokens = {config.micro_batch_tokens}"
+        raise ConfigError(
+            f'model.normalization = "batch" needs the whole batch of a step at once, but training has {where}. '
+            "Train in one process without training.micro_batch_tokens (a smaller training.batch_tokens needs less "
+            'memory), or set model.normalization = "layer".'
+        )
 
 
 def _counts(batch: Batch, loss: Loss) -> StepCounts:

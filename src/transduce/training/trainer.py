@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 from pydantic import JsonValue
 
-from transduce.compute import Compute
 from transduce.data.batching import PLAN_VERSION
 from transduce.errors import ConfigError
+from transduce.machine import Compute
 from transduce.networks.network import Network
 from transduce.progress import Progress, Silent, Stage
 from transduce.training.arithmetic import Arithmetic
@@ -59,7 +59,7 @@ def ending_at(config: TrainingConfig, state: TrainingProgress) -> Ending | None:
 def _ending(
     config: TrainingConfig, state: TrainingProgress, *, is_stopped: bool = False, is_overtime: bool = False
 ) -> Ending | None:
-    """Return the same from what the ranks have agreed on; each rank's own clock might disagree, so none is read."""
+    """Return why training ends, from values that are equal on all ranks; it reads no clock, since clocks differ."""
     patience = config.allowed_patience
     if config.step_budget is not None and state.step >= config.step_budget:
         return Ending.STEPS
@@ -172,6 +172,7 @@ class Trainer:
                 if self.world.is_main and self.context.after_validation is not None:
                     self.context.after_validation(Validated(validation, state, is_best=is_best, checkpoint=checkpoint))
                 is_stopped = self.world.any(is_stopped or self.context.stop_requested())
+        reports.report(state, stage)
         if state.step > saved_step:
             self.save(state, is_regular=False)
         self.world.wait_for_all()  # so that every rank can read the newest checkpoint

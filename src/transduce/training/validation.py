@@ -19,17 +19,10 @@ from transduce.data.token_store import TokenStore
 from transduce.networks.network import Network
 from transduce.progress import Progress, Silent
 from transduce.training.arithmetic import Arithmetic
+from transduce.training.batches import pairs_that_fit
 from transduce.training.distributed import World
 from transduce.training.loss import Smoothing, token_loss
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A validation sentence and its current translation."""
-
-    source: str
-    reference: str
-    translation: str
+from transduce.training.metrics import Sample
 
 
 @dataclass(frozen=True)
@@ -66,7 +59,8 @@ def measure_loss(
 ) -> Validation:
     """Return the mean loss and accuracy over a store, the same on every rank; all ranks must call it."""
     world, progress = world or World(), progress or Silent()
-    plan = BatchPlan(store.source_lengths, store.target_lengths, tokens_per_step=tokens_at_once, seed=0)
+    fits = pairs_that_fit(model, store)
+    plan = BatchPlan(store.source_lengths, store.target_lengths, tokens_per_step=tokens_at_once, seed=0, fits=fits)
     batches = plan.epoch(0)
     own = range(world.rank, len(batches), world.size)
     unsmoothed = Smoothing(true=1.0, other=0.0)

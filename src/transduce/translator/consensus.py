@@ -65,7 +65,7 @@ def agreements(texts: Sequence[str]) -> NDArray[np.float64]:
 def _ngram_similarity(texts: Sequence[Sequence[str]], *, longest: int) -> NDArray[np.float64]:
     """Return the mean similarity over n-grams of 1 to `longest` symbols for every pair of K texts, shape (K, K).
 
-    S are the symbols of all texts in a row, R the n-grams.
+    In shapes, S are the symbols of all texts joined, R the n-grams.
     """
     numbers: dict[str, int] = {}
     symbols_S = np.array(

@@ -17,7 +17,7 @@ from transduce.text.placeholders import RESERVED, Protected, restore
 from transduce.translator.consensus import Decode, all_hypotheses, by_agreement
 
 BATCH_TOKENS = 4096  # of all beams together; 8192 are 1 % faster in int8 and take 100 MB more at base size
-_WORTH_A_THREAD = 256  # tokens of the smallest batch: 40 short sentences gain a fifth; the best value is not measured
+_WORTH_A_THREAD = 256  # least tokens of a batch: 40 short sentences are a fifth faster; the best value was not measured
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,43 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Searcher:
-    """A model for search, with the number of batches that it searches at a time."""
+    """Searches sentences with one model, `threads` batches at a time."""
 
     stepper: Stepwise[Any]
     decode: Decode
     """Maps tokens to the texts that consensus compares."""
     threads: int = 1
-    """Batches searched at once. An int8 kernel uses one core and releases Python's lock; torch has its own threads."""
+    """Batches searched at once. The C++ core searches a batch in one thread; torch has its own threads."""
     shortlist: Shortlist | None = None
-    """The source of each sentence's own vocabulary; constrained search uses the whole vocabulary."""
+    """Gives each sentence a vocabulary of its own; constrained search uses the whole vocabulary."""
 
     def search(self, sentences: Sequence[Sentence], config: DecodingConfig) -> list[list[Hypothesis]]:
-        """Return the outputs of each sentence, best first."""
-        if config.consensus and not config.sample:
-            offered = self.search(sentences, all_hypotheses(config).model_copy(update={"consensus": False}))
-            return [by_agreement(own, decode=self.decode)[: config.alternatives] for own in offered]
+        """Return the outputs of each sentence, best first; no two have the same text, unless they are samples."""
+        if config.sample or (config.alternatives == 1 and not config.consensus):
+            return self._search(sentences, config)
+        if config.consensus:
+            offered = self._search(sentences, all_hypotheses(config))
+            ranked = [by_agreement(own, decode=self.decode) for own in offered]
+            return [self._distinct(own)[: config.alternatives] for own in ranked]
+        found = [self._distinct(own) for own in self._search(sentences, config)]
+        short = [n for n, own in enumerate(found) if len(own) < config.alternatives]
+        # Several tokenizations of one text take several places in the beam; twice the width has room for more texts.
+        twice = {"beam": 2 * config.beam, "alternatives": 2 * config.alternatives}
+        wider = self._search([sentences[n] for n in short], config.model_copy(update=twice))
+        for n, more in zip(short, wider, strict=True):
+            best, *others = found[n]
+            others = sorted((*others, *more), key=lambda hypothesis: -hypothesis.score)
+            found[n] = self._distinct([best, *others])[: config.alternatives]
+        return found
+
+    def _distinct(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the hypotheses of one sentence without those whose text an earlier one has."""
+        by_text: dict[str, Hypothesis] = {}
+        for hypothesis in hypotheses:
+            by_text.setdefault(self.decode(hypothesis.tokens), hypothesis)
+        return list(by_text.values())
+
+    def _search(self, sentences: Sequence[Sentence], config: DecodingConfig) -> list[list[Hypothesis]]:
         shortlist = self.shortlist
 
         def searched(batch: list[int]) -> list[list[Hypothesis]]:

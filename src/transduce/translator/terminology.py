@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from transduce.data.formats import Corpus, Selection
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import DataError
 from transduce.text.normalization import normalize
@@ -45,13 +44,18 @@ class Glossary:
         return re.compile("|".join(map(_bounded, longest_first)), re.IGNORECASE)
 
     def wanted(self, text: str) -> list[str]:
-        """Return the translation of every occurrence of a term in a text; where terms overlap, the longer one wins.
+        """Return the translation of every occurrence of a term in a text.
 
-        Text inside of placeholders, such as a URL, does not count.
+        Of overlapping terms, the one that begins first counts, then the longest. Text inside a placeholder, such as a
+        URL, does not count.
         """
+        return [target for _, target in self.occurrences(text)]
+
+    def occurrences(self, text: str) -> list[tuple[str, str]]:
+        """Return every occurrence of a term in a text, as it is written there, with its translation."""
         if not self.terms:
             return []
-        return [self._translation(match[0]) for match in self._pattern.finditer(protect(text).text)]
+        return [(match[0], self._translation(match[0])) for match in self._pattern.finditer(protect(text).text)]
 
     def prefer(
         self, hypotheses: Sequence[Hypothesis], text: str, *, decode: Callable[[Sequence[int]], str]
@@ -86,6 +90,8 @@ def count_terms(wanted: Sequence[str], translation: str) -> int:
 
 def read_glossary(path: Path, *, mode: Mode = "enforced") -> Glossary:
     """Read a glossary: two columns in a .tsv, .csv or .jsonl file, or any other file of pairs."""
+    from transduce.data.formats import Corpus, Selection  # the parsers of all formats take 20 ms to import
+
     terms: dict[str, tuple[str, str]] = {}
     for pair in Corpus(str(path), Selection()).pairs():
         source, target = " ".join(pair.source.split()), normalize(pair.target)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from transduce.translator.checks import Doubt
+
 
 @dataclass(frozen=True)
 class SentenceOutput:
@@ -13,6 +15,9 @@ class SentenceOutput:
     """Where it ends."""
     tokens: tuple[int, ...]
     """The ids of the output's tokens; the end token is the last, unless the length limit cut the output off."""
+    log_probability: float
+    source_tokens: int
+    """The number of tokens of the sentence itself."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,12 @@ class Translation:
     """Placeholders of the source and enforced terms that the best output lacks."""
     surplus: tuple[str, ...] = ()
     """Placeholders that the best output has more often than the source."""
+    missing_numbers: tuple[str, ...] = ()
+    """Numbers of the source, in digits, that the best output lacks; it may have them as words."""
+    doubts: tuple[Doubt, ...] = ()
+    """The checks that the best output fails: it stutters, its length is odd, or it lacks numbers."""
+    confidence: float | None = None
+    """The estimated probability that its chrF would be at least 60; None if the model is not calibrated."""
     refusal: str = ""
     """The reason why the text was not translated; its output is then empty."""
 

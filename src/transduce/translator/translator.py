@@ -9,46 +9,46 @@ only if `threads` was given.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-import torch
 from pydantic import ValidationError
 
-from transduce.compute import available_cores, torch_threads
 from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig, DecodingOptions
 from transduce.decoding.ensemble import Ensemble
+from transduce.decoding.forced import forced_log_probabilities
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.engine import Int8Network, Precision, choose_precision
-from transduce.errors import ConfigError, ModelError
-from transduce.evaluation.likelihood import encode_pairs, log_probabilities_of_pairs
+from transduce.engine import FrozenNetwork, Precision, can_be_frozen, choose_precision
+from transduce.errors import ConfigError, DataError, ModelError
+from transduce.extras import require_torch
 from transduce.files import sha256_of_file
-from transduce.inspection.head_numbers import HeadNumbers, head_numbers
 from transduce.inspection.pair import TokenizedSentence, forced_pair, found_pair
-from transduce.inspection.report import AttentionReport
+from transduce.machine import available_cores
 from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
-from transduce.networks.network import Network
 from transduce.networks.stepwise import Stepwise
-from transduce.networks.torch_stepper import TorchStepper
-from transduce.text.placeholders import Protected, missing, restore, surplus
-from transduce.text.sentences import segments, shorter_parts
-from transduce.translator.enforcement import refuse_drawn_terms, search_with_terms
-from transduce.translator.inspecting import Inspection, choose_all, choose_sentence
+from transduce.translator.assembly import Assembler
+from transduce.translator.calibration import Calibration, read_calibration
+from transduce.translator.confidence import ConfidenceModel
+from transduce.translator.cutting import CutText, TextCutter
+from transduce.translator.enforcement import Enforcement, refuse_drawn_terms
+from transduce.translator.inspecting import choose_all, choose_sentence
 from transduce.translator.model_decoding import decoding_of
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
-from transduce.translator.translation import Alternative, Likelihood, SentenceOutput, Translation
+from transduce.translator.translation import Likelihood, Translation
+
+if TYPE_CHECKING:
+    from transduce.inspection.head_numbers import HeadNumbers
+    from transduce.inspection.report import AttentionReport
+    from transduce.torch_models import Inspection, TorchModels
 
 WantedPrecision = Precision | Literal["auto"]
 _LONGEST_UNLESS_KNOWN = 256
-# A sentence this many times longer than any that the model has seen is refused: its parts would be nonsense.
-_REFUSED_FACTOR = 16
-_Found = tuple[Sentence, list[Hypothesis]]
 
 
 class Translator:
@@ -64,14 +64,16 @@ class Translator:
             raise ModelError("Models of an ensemble must share one tokenizer; these have different ones.")
         self.tokenizers = models[0].tokenizers
         self._threads = threads
-        self.precision = choose_precision(precision, [model.description.architecture for model in models])
-        if self.precision == "int8":
-            steppers: list[Stepwise[Any]] = [_frozen(model) for model in models]
+        configs = [model.description.architecture for model in models]
+        self.precision = choose_precision(precision, configs)
+        self.is_frozen = can_be_frozen(self.precision, configs)
+        if self.is_frozen:
+            steppers: list[Stepwise[Any]] = [_frozen(model, self.precision) for model in models]
             models = [replace(model, parameters={}) for model in models]  # frees the float32 weights
             self._weights = [model.read_again for model in models]
         else:
             self._weights = [partial(_same, model) for model in models]
-            steppers = [TorchStepper(network) for network in self.networks]
+            steppers = self._torch.steppers()
         self.models = tuple(models)
         self.stepper: Stepwise[Any] = steppers[0] if len(steppers) == 1 else Ensemble(steppers)
         self.decoding = decoding_of(models[0])
@@ -86,8 +88,8 @@ class Translator:
 
     @property
     def threads(self) -> int:
-        """The number of threads that translate: unless given, all cores for int8 and torch's own setting otherwise."""
-        return self._threads or (available_cores() if self.precision == "int8" else torch.get_num_threads())
+        """The number of threads that translate: unless given, one per processor, or torch's own setting."""
+        return self._threads or (available_cores() if self.is_frozen else self._torch.threads)
 
     @property
     def languages(self) -> Languages:
@@ -95,14 +97,21 @@ class Translator:
         return self.models[0].description.languages
 
     @cached_property
-    def networks(self) -> list[Network]:
-        """The torch networks, for likelihoods and inspection: in bf16 if the precision is bf16, else in float32."""
-        dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
-        return [weights().network().to(dtype) for weights in self._weights]
+    def _torch(self) -> "TorchModels":
+        """The torch networks: in bf16 if the precision is bf16, else in float32."""
+        require_torch("Attention" if self.is_frozen else f"Translating in {self.precision}")
+        from transduce.torch_models import TorchModels
+
+        return TorchModels(self._weights, "bf16" if self.precision == "bf16" else "float32", self._threads)
+
+    @cached_property
+    def _float32(self) -> Stepwise[Any]:
+        """The first model in float32, computed by the C++ core."""
+        return self.stepper if self.precision == "float32" else _frozen(self.models[0].read_again(), "float32")
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that is equal for equal models of equal precision."""
+        """An identifier of models, tokenizers, precision and shortlist: equal for equal ones."""
         weights = [sha256_of_file(model.folder / WEIGHTS) for model in self.models]
         lists = [sha256_of_file(m.folder / SHORTLIST) for m in self.models[:1] if (m.folder / SHORTLIST).is_file()]
         return " ".join([*weights, self.tokenizers.fingerprint, self.precision, *lists])
@@ -162,24 +171,26 @@ class Translator:
         are enforced or preferred, as its mode says.
         """
         refuse_drawn_terms(config, glossary)
-        refusals = [self._refusal(text) for text in texts]
-        parts = [[] if refusal else self._parts(text) for text, refusal in zip(texts, refusals, strict=True)]
-        sentences = self._sentences(parts, numbers=numbers, prefixes=prefixes)
-        found = self._search(sentences, config, glossary=glossary)
-        by_text: list[dict[int, _Found]] = [{} for _ in texts]
-        for sentence, hypotheses in zip(sentences, found, strict=True):
-            by_text[sentence.text][sentence.place] = (sentence, hypotheses)
+        cut = self._cutter.cut(texts)
+        sentences = self._sentences(cut, numbers=numbers, prefixes=prefixes)
+        found: list[dict[int, tuple[Sentence, list[Hypothesis]]]] = [{} for _ in texts]
+        searched = self._search(sentences, config, glossary=glossary)
+        for sentence, hypotheses in zip(sentences, searched, strict=True):
+            found[sentence.text][sentence.place] = (sentence, hypotheses)
+        assembler = Assembler(self.tokenizers.target, self.languages.target, config, glossary, self._confidence)
         return [
-            Translation.refused(text, refusal) if refusal else self._assemble(text, own, found, glossary=glossary)
-            for text, own, found, refusal in zip(texts, parts, by_text, refusals, strict=True)
+            Translation.refused(text, own.refusal) if own.refusal else assembler.translation(text, own.parts, outputs)
+            for text, own, outputs in zip(texts, cut, found, strict=True)
         ]
 
     def likelihood(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
         """Return the log-probability of each pair's target, given its source; each is taken as one sentence."""
         assert len(self.models) == 1, "likelihood is defined for one model"
-        encoded = encode_pairs(self.tokenizers, pairs)
-        with torch_threads(self._threads):
-            rows = log_probabilities_of_pairs(self.networks[0], encoded)
+        encoded = self.tokenizers.encode_pairs(pairs)
+        if self.is_frozen:
+            rows = forced_log_probabilities(self._float32, encoded)
+        else:
+            rows = self._torch.log_probabilities(encoded)
         return [
             Likelihood(tuple(self.tokenizers.target.piece(token) for token in target), tuple(row))
             for (_, target), row in zip(encoded, rows, strict=True)
@@ -194,7 +205,7 @@ class Translator:
         numbers: bool = False,
         glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
         **options: Unpack[DecodingOptions],
-    ) -> AttentionReport:
+    ) -> "AttentionReport":
         """Return the attention weights of every head for one sentence and its translation.
 
         The translation is the search's, or `target`: a text, which is tokenized, or the token ids of an earlier
@@ -212,7 +223,7 @@ class Translator:
         else:
             pair = self._found_pair(choose_sentence(self.sentences_of(text), sentence), config, glossary=glossary)
         inspection = self._inspection(config, is_forced=isinstance(target, str), with_numbers=numbers)
-        with torch_threads(self._threads):
+        with self._torch.computing():
             return inspection.report(*pair)
 
     def attention_by_sentence(
@@ -222,18 +233,21 @@ class Translator:
         numbers: bool = False,
         glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
         **options: Unpack[DecodingOptions],
-    ) -> list[AttentionReport]:
+    ) -> "list[AttentionReport]":
         """Return the report that `attention` gives for each sentence of a text."""
         config = self.configure(**options)
         sentences = choose_all(self.sentences_of(text))
         pairs = [self._found_pair(sentence, config, glossary=glossary) for sentence in sentences]
         inspection = self._inspection(config, is_forced=False, with_numbers=numbers)
-        with torch_threads(self._threads):
+        with self._torch.computing():
             return [inspection.report(*pair) for pair in pairs]
 
     def sentences_of(self, text: str) -> list[str]:
-        """Return the sentences that a text is cut into, and the parts of those that are too long for the model."""
-        return [part for part, is_sentence in self._parts(text) if is_sentence]
+        """Return the sentences of a text; a sentence that is too long for the model is cut into parts."""
+        cut = self._cutter.cut([text])[0]
+        if cut.refusal:
+            raise DataError(f"This text cannot be translated: {cut.refusal}.")
+        return [part.text for part in cut.parts if part.encoded is not None]
 
     def _found_pair(
         self, text: str, config: DecodingConfig, *, glossary: Glossary
@@ -245,9 +259,12 @@ class Translator:
         refuse_drawn_terms(config, glossary)
         return found_pair(self.tokenizers, text, translate=translate)
 
-    def _inspection(self, config: DecodingConfig, *, is_forced: bool, with_numbers: bool) -> Inspection:
+    def _inspection(self, config: DecodingConfig, *, is_forced: bool, with_numbers: bool) -> "Inspection":
+        network = self._torch.float32_network()
+        from transduce.torch_models import Inspection
+
         return Inspection(
-            network=self._weights[0]().network(),
+            network=network,
             tokenizer=self.tokenizers.target,
             languages=self.languages,
             stepper=self.stepper,
@@ -261,28 +278,37 @@ class Translator:
 
     def head_numbers(
         self, *, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
-    ) -> HeadNumbers:
+    ) -> "HeadNumbers":
         """Return q, k and v of one head of the block named `stack`, for the token ids of a report.
 
         `attention(numbers=True)` gives those of all heads.
         """
-        with torch_threads(self._threads):
-            return head_numbers(self._weights[0]().network(), source, target, stack, layer, head)
+        return self._torch.head_numbers(source=source, target=target, stack=stack, layer=layer, head=head)
 
     def _search(
         self, sentences: Sequence[Sentence], config: DecodingConfig, *, glossary: Glossary
     ) -> list[list[Hypothesis]]:
-        is_int8 = self.precision == "int8"
         searcher = Searcher(
             self.stepper,
             self.tokenizers.target.decode,
-            threads=self.threads if is_int8 else 1,
+            threads=self.threads if self.is_frozen else 1,
             shortlist=self._shortlist if config.shortlist else None,
         )
-        with torch_threads(None if is_int8 else self._threads):
-            return search_with_terms(
-                sentences, config, glossary=glossary, searcher=searcher, tokenizer=self.tokenizers.target
-            )
+        with nullcontext() if self.is_frozen else self._torch.computing():
+            return Enforcement(searcher, self.tokenizers, config, glossary, self._stand_ins).search(sentences)
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """The calibration of the model; None for an ensemble, or if the model has none."""
+        return read_calibration(self.models[0].folder) if len(self.models) == 1 else None
+
+    @property
+    def _confidence(self) -> ConfidenceModel | None:
+        return self.calibration.confidence if self.calibration else None
+
+    @property
+    def _stand_ins(self) -> tuple[str, ...]:
+        return self.calibration.stand_ins if self.calibration else ()
 
     @cached_property
     def _shortlist(self) -> Shortlist:
@@ -294,103 +320,30 @@ class Translator:
             )
         return shortlist
 
-    def _refusal(self, text: str) -> str:
-        most = _REFUSED_FACTOR * self.longest_sentence
-        if len(text) <= most:  # short texts need no tokenization
-            return ""
-        for segment in segments(text, language=self.languages.source):
-            length = self._length(segment.text) if segment.is_sentence and len(segment.text) > most // 4 else 0
-            if length > most:
-                return (
-                    f"it holds a sentence of {length:,} pieces where this model has seen at most "
-                    f"{self.longest_sentence:,}; cut it into sentences first"
-                )
-        return ""
-
-    def _parts(self, text: str) -> list[tuple[str, bool]]:
-        parts: list[tuple[str, bool]] = []
-        for segment in segments(text, language=self.languages.source):
-            if not segment.is_sentence:
-                parts.append((segment.text, False))
-                continue
-            for part in shorter_parts(segment.text, length=self._length, longest=self.longest_sentence):
-                inner = part.strip()
-                start = part.find(inner)
-                pieces = [(part[:start], False), (inner, bool(inner)), (part[start + len(inner) :], False)]
-                parts += [piece for piece in pieces if piece[0]]
-        return parts
-
-    def _length(self, text: str) -> int:
-        return len(self._encode(text)[1])
-
-    def _encode(self, text: str) -> tuple[Protected, tuple[int, ...]]:
-        protected = self.tokenizers.protect(text)
-        return protected, tuple(self.tokenizers.encode_source(protected.text))
+    @cached_property
+    def _cutter(self) -> TextCutter:
+        return TextCutter(self.tokenizers, self.languages.source, self.longest_sentence)
 
     def _sentences(
-        self,
-        parts: Sequence[Sequence[tuple[str, bool]]],
-        *,
-        numbers: Sequence[int] | None,
-        prefixes: Sequence[str] | None,
+        self, cut: Sequence[CutText], *, numbers: Sequence[int] | None, prefixes: Sequence[str] | None
     ) -> list[Sentence]:
         sentences: list[Sentence] = []
-        for text, own in enumerate(parts):
+        for text, own in enumerate(cut):
             prefix = self.tokenizers.target.encode(prefixes[text]) if prefixes else []
-            for place in (place for place, (_, is_sentence) in enumerate(own) if is_sentence):
-                protected, ids = self._encode(own[place][0])
-                key = (numbers[text] if numbers else text) * 1_000_003 + place
-                sentences.append(Sentence(text, place, protected, ids, key=key, prefix=tuple(prefix)))
-                prefix = []  # only the first sentence has it
+            for place, part in enumerate(own.parts):
+                if part.encoded is not None:
+                    key = (numbers[text] if numbers else text) * 1_000_003 + place
+                    protected, ids = part.encoded.protected, part.encoded.ids
+                    sentences.append(Sentence(text, place, protected, ids, key=key, prefix=tuple(prefix)))
+                    prefix = []  # only the first sentence has it
         return sentences
 
-    def _assemble(
-        self, text: str, parts: Sequence[tuple[str, bool]], own: dict[int, _Found], *, glossary: Glossary
-    ) -> Translation:
-        tokenizer = self.tokenizers.target
-        count = max((len(hypotheses) for _, hypotheses in own.values()), default=1)
-        starts = list(accumulate((len(part) for part, _ in parts), initial=0))
-        alternatives = []
-        for rank in range(count):
-            chosen = {place: (s, hypotheses[min(rank, len(hypotheses) - 1)]) for place, (s, hypotheses) in own.items()}
-            written = [
-                restore(tokenizer.decode(chosen[place][1].tokens), chosen[place][0].protected.originals)
-                if is_sentence
-                else part
-                for place, (part, is_sentence) in enumerate(parts)
-            ]
-            hypotheses = [hypothesis for _, hypothesis in chosen.values()]
-            outputs = (
-                SentenceOutput(starts[place], starts[place] + len(parts[place][0]), hypothesis.tokens)
-                for place, (_, hypothesis) in chosen.items()
-            )
-            alternatives.append(
-                Alternative(
-                    text="".join(written),
-                    score=sum(hypothesis.score for hypothesis in hypotheses),
-                    log_probability=sum(hypothesis.log_probability for hypothesis in hypotheses),
-                    tokens=tuple(tokenizer.piece(token) for h in hypotheses for token in h.tokens),
-                    is_finished=all(hypothesis.is_finished for hypothesis in hypotheses),
-                    sentences=tuple(sorted(outputs, key=lambda output: output.start)),
-                )
-            )
-        best = [(s, tokenizer.decode(hypotheses[0].tokens)) for s, hypotheses in own.values()]
-        placeholders = (lost for s, output in best for lost in missing(s.protected, output))
-        terms = (
-            lost for s, output in best for lost in glossary.lost(s.protected.text, s.without_foreign_symbols(output))
-        )
-        return Translation(
-            source=text,
-            alternatives=tuple(alternatives),
-            missing=(*placeholders, *terms),
-            surplus=tuple(extra for s, output in best for extra in surplus(s.protected, output)),
-        )
 
-
-def _frozen(model: ModelDirectory) -> Int8Network:
+def _frozen(model: ModelDirectory, precision: Precision) -> FrozenNetwork:
     config = model.description.architecture
-    assert isinstance(config, ModelConfig), "choose_precision declines other networks"
-    return Int8Network(model.parameters, config, model.tokenizers.special)
+    assert isinstance(config, ModelConfig), "can_be_frozen declines other networks"
+    assert precision != "bf16", "can_be_frozen declines bf16"
+    return FrozenNetwork(model.parameters, config, model.tokenizers.special, precision=precision)
 
 
 def _same(model: ModelDirectory) -> ModelDirectory:

@@ -1,4 +1,4 @@
-// The controls: view, block of attention, layer, heads, threshold, words; and the pictures to save.
+// The controls above the views, and the buttons that save a picture.
 
 import { VIEWS, defaultState, range, viewsOf } from "./state.js";
 import { download, exportPng, headColor, made, sceneToSvg } from "./paint.js";
@@ -6,27 +6,28 @@ import { download, exportPng, headColor, made, sceneToSvg } from "./paint.js";
 const VIEW_NAMES = { model: "Model view", head: "Head view", neuron: "Neuron view", matrix: "Matrix" };
 // The controls that change something in each view.
 const USED = {
-  model: ["words", "specials"],
+  model: ["scale", "words", "specials"],
   head: ["layer", "combine", "threshold", "words", "specials", "heads"],
   neuron: ["layer"],
-  matrix: ["layer", "combine", "threshold", "words", "specials", "heads"],
+  matrix: ["layer", "combine", "scale", "threshold", "words", "specials", "heads"],
 };
+const SOMETIMES_USED = [...new Set(Object.values(USED).flat())];
 
 export function createControls(app, viewOf) {
   const find = (id) => document.getElementById(id);
   const { report, store } = app;
   createTabs(app, find("views"));
   find("stack").append(...Object.values(report.stacks).map(stackOption));
-  const choice = { stack: String, combine: String, layer: Number };
+  const choice = { stack: String, combine: String, scale: String, layer: Number };
   for (const [name, read] of Object.entries(choice)) {
     find(name).addEventListener("change", (event) =>
       store.set({ [name]: read(event.target.value), ...(name === "stack" ? changedStack(event.target.value) : {}) }),
     );
   }
-  // A pin or a cell of another block would name other tokens there; another number of heads is another choice.
+  // The numbers of pinned tokens and cells mean other tokens in another block; heads may differ too.
   function changedStack(name) {
     const isAlike = report.stacks[name].heads === report.stacks[store.get().stack].heads;
-    return { pins: [], at: [0, 0], ...(isAlike ? {} : { heads: range(report.stacks[name].heads), head: 0 }) };
+    return { pins: [], at: [0, 0], ...(isAlike ? {} : { heads: range(report.stacks[name].heads), head: 0, read: -1 }) };
   }
   find("threshold").addEventListener("input", (event) => store.set({ threshold: Number(event.target.value) }));
   for (const name of ["words", "specials"])
@@ -44,7 +45,7 @@ export function createControls(app, viewOf) {
   function showUsed({ view, stack }) {
     const { layers, heads } = report.stacks[stack];
     const hasChoice = { layer: layers > 1, combine: heads > 1, heads: heads > 1 };
-    for (const name of USED.head) {
+    for (const name of SOMETIMES_USED) {
       const element = name === "heads" ? find(name) : find(name).closest("label");
       element.hidden = !USED[view].includes(name) || hasChoice[name] === false;
     }
@@ -59,7 +60,10 @@ export function createControls(app, viewOf) {
       tab.tabIndex = view === state.view ? 0 : -1;
     }
     find("stack").value = state.stack;
-    find("combine").value = state.combine;
+    const isMatrix = state.view === "matrix"; // which shows one colour, so that "each" means the mean
+    find("combine").options[0].hidden = isMatrix;
+    find("combine").value = isMatrix && state.combine === "each" ? "mean" : state.combine;
+    find("scale").value = state.scale;
     const layers = report.stacks[state.stack].layers;
     if (find("layer").length !== layers)
       find("layer").replaceChildren(...range(layers).map((layer) => made("option", { value: layer, text: layer + 1 })));
@@ -136,7 +140,7 @@ function createHeads(app, box) {
       const bits = stack.entropy(state.layer, head).toFixed(2);
       chip.setAttribute("aria-pressed", String(state.heads.includes(head)));
       chip.setAttribute("aria-label", `head ${head + 1}, entropy ${bits} bits`);
-      chip.title = `head ${head + 1}: ${bits} bits of entropy a row`;
+      chip.title = `head ${head + 1}: ${bits} bits of entropy per row`;
       chip.style.setProperty("--own", headColor(head, stack.heads, app.colors().isDark));
     });
   };

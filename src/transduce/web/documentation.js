@@ -32,8 +32,14 @@ function fields(schema) {
   return body.properties ? table : make("p", typeOf(schema ?? {}));
 }
 
-function operation(path, method, own) {
+function operation(path, method, own, languages) {
   const details = make("details", "", make("summary", `${method.toUpperCase()} ${path}: ${own.description ?? own.summary}`));
+  const command = commandOf(path, method, languages);
+  if (command) {
+    const example = make("pre", "", make("code", command));
+    example.tabIndex = 0;
+    details.append(make("h2", "Example"), example);
+  }
   const kinds = Object.keys(own.requestBody?.content ?? {});
   if (kinds.length) details.append(make("h2", `Body: ${kinds.join(", ")}`), fields(own.requestBody.content[kinds[0]].schema));
   for (const [status, answer] of Object.entries(own.responses)) {
@@ -44,11 +50,32 @@ function operation(path, method, own) {
   return details;
 }
 
-const description = await (await fetch("openapi.json")).json();
+// Returns a command for each operation that a reader can paste and run. `languages` are those that the server has.
+function commandOf(path, method, languages) {
+  const { code: source, targets } = languages.find((language) => language.targets.length);
+  const [text, target] = ["Good morning!", targets.find((code) => code !== source) ?? targets[0]];
+  const bodies = {
+    "/translate": { q: text, source, target },
+    "/detect": { q: text },
+    "/v1/translate": { text, alternatives: 2 },
+    "/v1/likelihood": { pairs: [{ source: text, target: "Guten Morgen!" }] },
+    "/v1/attention": { text },
+    "/v1/attention/page": { text },
+    "/v1/attention/numbers": { source: [5, 3], target: [5, 3], stack: "cross", layer: 0, head: 0 },
+  };
+  const address = `curl '${new URL(path.slice(1), document.baseURI).href}'`;
+  if (path === "/translate_file") return `${address} -F file=@document.po -F source=${source} -F target=${target}`;
+  if (method === "get") return address;
+  return bodies[path] && `${address} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(bodies[path])}'`;
+}
+
+const [description, languages] = await Promise.all(
+  ["openapi.json", "languages"].map(async (path) => (await fetch(path)).json()),
+);
 Object.assign(schemas, description.components.schemas);
 document.getElementById("description").textContent = description.info.description;
 document.getElementById("operations").append(
   ...Object.entries(description.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, own]) => operation(path, method, own)),
+    Object.entries(methods).map(([method, own]) => operation(path, method, own, languages)),
   ),
 );

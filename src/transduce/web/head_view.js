@@ -1,17 +1,16 @@
-// bertviz's head view: two columns of tokens and a line for each weight, as strong as the weight.
+// bertviz's head view: two columns of tokens, and a line for each weight.
 
-import { focusOf, layersOf, pictureOf, summedFocus } from "./picture.js";
-import { headColor, made, pixelRatio } from "./paint.js";
+import { INVISIBLE, faintestLine, focusOf, headsText, layersOf, pictureOf, strongestCell, summedFocus } from "./picture.js";
+import { headColor, headKey, made, pixelRatio } from "./paint.js";
 
 const ROW = 26; // pixels, as in the style sheet
-const FAINTEST = 0.02; // lines weaker than this cannot be seen
 const SHADES = 16;
 
 export function createHeadView(app) {
   const canvas = made("canvas", { "aria-hidden": "true" });
   const lists = {
-    query: tokenList("queries", "Queries: who looks"),
-    key: tokenList("keys", "Keys: what is looked at"),
+    query: tokenList("queries", "Queries: the positions that attend"),
+    key: tokenList("keys", "Keys: the tokens that they attend to"),
   };
   const area = made("div", { className: "lines" }, canvas, lists.query, lists.key);
   const headings = made("div", { className: "headings", "aria-hidden": "true" }, made("span"), made("span"));
@@ -46,7 +45,8 @@ export function createHeadView(app) {
     const isPinned = members.every((token) => before.includes(token));
     const others = before.filter((token) => !members.includes(token));
     const pins = adds ? (isPinned ? others : [...before, ...members]) : isPinned && !others.length ? [] : members;
-    app.store.set({ side, pins });
+    const at = strongestCell(app.report, state, side, members[0]); // for the neuron view and the matrix
+    app.store.set({ side, pins, ...(pins.length ? { at } : {}) });
     app.announce(pins.length ? `${item.textContent} ${isPinned && adds ? "let go" : "pinned"}` : "nothing pinned");
   }
 
@@ -105,8 +105,8 @@ export function createHeadView(app) {
   function render(state) {
     const picture = pictureOf(app.report, state);
     const [queries, keys] = picture.stack.sides;
-    headings.firstChild.textContent = `${queries} looks`;
-    headings.lastChild.textContent = `${keys} is looked at`;
+    headings.firstChild.textContent = `${queries} (queries)`.trim();
+    headings.lastChild.textContent = `${keys} (keys)`.trim();
     renderList("query", picture.queries, state);
     renderList("key", picture.keys, state);
     draw(state);
@@ -137,7 +137,7 @@ export function createHeadView(app) {
     }
   }
 
-  // Every line at once is the dearest picture: it is kept until something other than the pointer changes.
+  // Drawing every line takes longest, so this picture is kept until something other than the pointer changes.
   function allLines(state, picture, geometry, ratio) {
     const key = JSON.stringify([
       state.stack,
@@ -178,10 +178,10 @@ function geometryOf(lists, width) {
   return { left: lists.query.clientWidth, right: width - lists.key.clientWidth, width };
 }
 
-// Calls draw(row, column, weight) for every line that is to be seen.
+// Calls draw(row, column, weight) for every line that is visible.
 function eachLine(picture, weights, state, focus, draw) {
   const columns = picture.keys.length;
-  const faintest = Math.max(FAINTEST, state.threshold / 100);
+  const faintest = Math.max(faintestLine(picture.queries.length, state, focus), state.threshold / 100);
   const rows = focus && focus.side === "query" ? focus.members : picture.queries.keys();
   for (const row of rows) {
     const chosen = focus && focus.side === "key" ? focus.members : null;
@@ -194,7 +194,7 @@ function eachLine(picture, weights, state, focus, draw) {
   }
 }
 
-// Lines of one shade are one path: a thousand of them cost one stroke.
+// Lines of one shade are one path, because one stroke of a thousand lines is fast.
 function paintLines(context, app, state, picture, geometry, focus) {
   const { isDark } = app.colors();
   context.lineWidth = 1.6;
@@ -216,7 +216,7 @@ function paintLines(context, app, state, picture, geometry, focus) {
   context.globalAlpha = 1;
 }
 
-// Under each token of the other side, a stripe for each head: as long as its share of the width, as strong as the sum.
+// Draws a stripe for each head under each token of the other side, as opaque as the weight.
 function paintShares(context, app, state, picture, geometry, focus) {
   for (const shape of shareShapes(app, state, picture, geometry, focus)) {
     context.globalAlpha = shape.opacity;
@@ -234,7 +234,7 @@ function shareShapes(app, state, picture, geometry, focus) {
   layers.forEach(({ head, weights }, place) => {
     const color = headColor(head, picture.stack.heads, app.colors().isDark);
     summedFocus(picture, weights, focus).forEach((sum, row) => {
-      if (sum < Math.max(FAINTEST, state.threshold / 100)) return;
+      if (sum < Math.max(INVISIBLE, state.threshold / 100)) return;
       const own = width / layers.length;
       shapes.push({
         kind: "rectangle",
@@ -253,7 +253,8 @@ function shareShapes(app, state, picture, geometry, focus) {
 function headScene(app, state) {
   const picture = pictureOf(app.report, state);
   const colors = app.colors();
-  const top = 34;
+  const key = headKey(app, state, picture.stack, { y: 36, width: 700 });
+  const top = 34 + key.height;
   const geometry = { left: 180, right: 520, width: 700 };
   const focus = focusOf(picture, state, null);
   const shapes = [
@@ -261,10 +262,11 @@ function headScene(app, state) {
       kind: "text",
       x: 8,
       y: 14,
-      text: `${picture.stack.title}, layer ${state.layer + 1}, heads ${state.heads.map((head) => head + 1).join(" ")}`,
+      text: `${picture.stack.title}, layer ${state.layer + 1}${state.combine === "each" ? "" : `, ${headsText(state)}`}`,
       color: colors.ink,
       size: 14,
     },
+    ...key.shapes,
   ];
   for (const { head, weights } of layersOf(picture, state)) {
     const color = headColor(head, picture.stack.heads, colors.isDark);

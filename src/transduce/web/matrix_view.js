@@ -1,7 +1,8 @@
-// The weights of the chosen heads as a matrix: rows look at columns. It zooms, and keeps its labels in sight.
+// The weights of the chosen heads as a matrix: queries are rows, keys are columns. Its labels stay visible when it scrolls.
 
-import { combinedWeights, groupIndex, headsText, pictureOf } from "./picture.js";
-import { made, pixelRatio, thumbnail } from "./paint.js";
+import { combinedWeights, groupIndex, headsText, pictureOf, scaleEnds, shadesOf } from "./picture.js";
+import { made, pixelRatio, rampKey, rampLegend, thumbnail } from "./paint.js";
+import { weightText } from "./report.js";
 
 const SMALLEST = 3;
 const LARGEST = 64;
@@ -25,6 +26,7 @@ export function createMatrixView(app) {
   };
   const zoomBy = (factor) =>
     app.store.set({ zoom: Math.min(Math.max(Math.round(cellSize(app.store.get()) * factor), SMALLEST), LARGEST) });
+  const legend = rampLegend();
   const bar = made(
     "div",
     { className: "zoom", role: "group", "aria-label": "Zoom" },
@@ -32,6 +34,7 @@ export function createMatrixView(app) {
     button("−", "Zoom out", () => zoomBy(1 / 1.4)),
     button("Fit", "Fit the matrix to the window", () => app.store.set({ zoom: 0 })),
     size,
+    legend.element,
   );
   const element = made("div", {}, bar, frame);
   let label = { left: 80, top: 80 };
@@ -42,14 +45,12 @@ export function createMatrixView(app) {
     return { picture, weights: combinedWeights(picture, state.heads, state.combine) };
   };
 
-  // One pixel for each cell, which the browser enlarges: drawing forty thousand cells one by one would stutter.
+  // The browser enlarges a picture with one pixel for each cell, which is faster than drawing 40,000 cells.
   function imageOf(state, picture, weights) {
-    const key = [state.heads, state.combine, state.threshold, app.colors().isDark].join("|");
+    const key = [state.heads, state.combine, state.threshold, state.scale, app.colors().isDark].join("|");
     if (kept.key !== key || kept.picture !== picture) {
       kept = { key, picture, image: document.createElement("canvas") };
-      const strongest = strongestOf(weights);
-      const shown = weights.map((weight) => (weight >= state.threshold / 100 ? weight / strongest : 0));
-      thumbnail(kept.image, shown, picture.queries.length, picture.keys.length, app.colors());
+      thumbnail(kept.image, matrixShades(state, picture, weights), picture.queries.length, picture.keys.length, app.colors());
     }
     return kept.image;
   }
@@ -100,7 +101,9 @@ export function createMatrixView(app) {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    size.textContent = `${picture.stack.title}, ${picture.queries.length} × ${picture.keys.length}, ${headsText(state)}; strongest: ${strongestOf(weights).toFixed(picture.stack.digits)}`;
+    const strongest = weightText(strongestOf(weights), picture.stack.digits);
+    size.textContent = `${picture.stack.title}, ${picture.queries.length} × ${picture.keys.length}, ${headsText(state)}; strongest: ${strongest}`;
+    legend.show(scaleEnds(state.scale, strongest));
     paintMatrix(context, {
       app,
       state,
@@ -219,14 +222,18 @@ export function createMatrixView(app) {
   return { element, render, renderHover: draw, scene: (state) => matrixScene(app, state, scenery(state)) };
 }
 
-// Shades are relative to the strongest cell: among two hundred keys even it may be weak.
 function strongestOf(weights) {
   return weights.reduce((strongest, weight) => Math.max(strongest, weight), 1e-6);
 }
 
+function matrixShades(state, picture, weights) {
+  const shown = weights.map((weight) => (weight >= state.threshold / 100 ? weight : 0));
+  return shadesOf(shown, picture.keys.length, state.scale, strongestOf(weights));
+}
+
 function cellText(picture, weights, row, column) {
   const weight = weights[row * picture.keys.length + column];
-  return `${picture.queries[row].text} → ${picture.keys[column].text}: ${weight.toFixed(picture.stack.digits)}`;
+  return `${picture.queries[row].text} → ${picture.keys[column].text}: ${weightText(weight, picture.stack.digits)}`;
 }
 
 function paintMatrix(context, { app, state, picture, image, cell, label, width, height, scroll, cursor }) {
@@ -317,16 +324,18 @@ function elided(context, text, longest) {
 function matrixScene(app, state, { picture, weights }) {
   const colors = app.colors();
   const cell = 22;
-  const [left, top] = [140, 150];
+  const [left, top] = [140, 170];
+  const strongest = weightText(strongestOf(weights), picture.stack.digits);
   const shapes = [
     {
       kind: "text",
       x: 8,
       y: 14,
-      text: `${picture.stack.title}, layer ${state.layer + 1}, heads ${state.heads.map((head) => head + 1).join(" ")}`,
+      text: `${picture.stack.title}, layer ${state.layer + 1}, ${headsText(state)}`,
       color: colors.ink,
       size: 14,
     },
+    ...rampKey(app, scaleEnds(state.scale, strongest), { x: 8, y: 36 }),
   ];
   picture.queries.forEach((group, row) =>
     shapes.push({
@@ -349,9 +358,8 @@ function matrixScene(app, state, { picture, weights }) {
       turn: 90,
     }),
   );
-  const strongest = strongestOf(weights);
-  weights.forEach((weight, index) => {
-    if (weight < Math.max(0.004, state.threshold / 100)) return;
+  matrixShades(state, picture, weights).forEach((opacity, index) => {
+    if (opacity < 0.004) return;
     const [row, column] = [Math.floor(index / picture.keys.length), index % picture.keys.length];
     shapes.push({
       kind: "rectangle",
@@ -360,11 +368,11 @@ function matrixScene(app, state, { picture, weights }) {
       width: cell - 1,
       height: cell - 1,
       color: `rgb(${colors.heatRgb.join(",")})`,
-      opacity: weight / strongest,
+      opacity,
     });
   });
   return {
-    width: left + picture.keys.length * cell + 8,
+    width: Math.max(420, left + picture.keys.length * cell + 8),
     height: top + picture.queries.length * cell + 8,
     background: colors.paper,
     shapes,

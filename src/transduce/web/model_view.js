@@ -1,14 +1,17 @@
 // bertviz's model view: every layer and head as a thumbnail.
 
-import { combinedWeights, groupedWeights, groupsOf } from "./picture.js";
-import { made, thumbnail } from "./paint.js";
+import { groupedWeights, groupsOf, scaleEnds, shadesOf } from "./picture.js";
+import { made, rampKey, rampLegend, thumbnail } from "./paint.js";
+import { weightText } from "./report.js";
 
 export function createModelView(app) {
-  const element = made("div", {
+  const grid = made("div", {
     className: "grid",
     role: "group",
     "aria-label": "Every layer and head; arrow keys move",
   });
+  const legend = rampLegend();
+  const element = made("div", {}, made("div", { className: "zoom" }, legend.element), grid);
   let drawn = "";
   let buttons = [];
 
@@ -16,16 +19,17 @@ export function createModelView(app) {
     const { stack, queries, keys } = shownTokens(app.report, state);
     const colors = app.colors();
     buttons = [];
-    element.replaceChildren(made("span"));
-    element.style.gridTemplateColumns = `max-content repeat(${stack.heads}, minmax(44px, 9rem))`;
-    for (let head = 0; head < stack.heads; head++)
-      element.append(made("span", { className: "label", text: `head ${head + 1}` }));
+    legend.show(scaleEnds(state.scale));
+    grid.replaceChildren(made("span", { className: "label", text: "head" }));
+    grid.style.gridTemplateColumns = `max-content repeat(${stack.heads}, minmax(44px, 16rem))`;
+    for (let head = 0; head < stack.heads; head++) grid.append(made("span", { className: "label", text: head + 1 }));
     for (let layer = 0; layer < stack.layers; layer++) {
-      element.append(made("span", { className: "label", text: `layer ${layer + 1}` }));
+      grid.append(made("span", { className: "label", text: `layer ${layer + 1}` }));
       for (let head = 0; head < stack.heads; head++) {
         const canvas = made("canvas", { "aria-hidden": "true" });
-        thumbnail(canvas, groupedWeights(stack, layer, head, queries, keys), queries.length, keys.length, colors);
-        element.append(headButton(layer, head, canvas, state));
+        const weights = groupedWeights(stack, layer, head, queries, keys);
+        thumbnail(canvas, shadesOf(weights, keys.length, state.scale), queries.length, keys.length, colors);
+        grid.append(headButton(layer, head, canvas, state));
       }
     }
   }
@@ -38,9 +42,9 @@ export function createModelView(app) {
       "data-layer": layer,
       "data-head": head,
     });
-    button.append(canvas, made("span", { text: `${bits} bits`, "aria-hidden": "true" }));
+    button.append(canvas, made("span", { text: bits, "aria-hidden": "true" }));
     button.addEventListener("click", () => choose(layer, head));
-    button.addEventListener("dblclick", () => app.store.set({ view: "head", layer, head, heads: [head] }));
+    button.addEventListener("dblclick", () => open(layer, head));
     button.addEventListener("pointerenter", () => app.setPreview({ layer, head }));
     button.addEventListener("pointerleave", () => app.setPreview(null));
     button.addEventListener("focus", () => app.setPreview({ layer, head }));
@@ -54,7 +58,13 @@ export function createModelView(app) {
     app.announce(`layer ${layer + 1}, head ${head + 1} chosen`);
   }
 
-  element.addEventListener("keydown", (event) => {
+  // The button that had the focus is gone in the head view, so its first token gets the focus.
+  function open(layer, head) {
+    app.store.set({ view: "head", layer, head, heads: [head] });
+    document.querySelector(".lines [role=option]")?.focus();
+  }
+
+  grid.addEventListener("keydown", (event) => {
     const button = event.target.closest("button");
     const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (!button) return;
@@ -69,13 +79,13 @@ export function createModelView(app) {
       buttons[layer * heads + head].focus();
       event.preventDefault();
     } else if (event.key === "Enter" && button.getAttribute("aria-pressed") === "true") {
-      app.store.set({ view: "head" });
+      open(Number(button.dataset.layer), Number(button.dataset.head));
       event.preventDefault();
     }
   });
 
   function render(state) {
-    const key = [state.stack, state.words, state.specials, state.step, app.colors().isDark].join();
+    const key = [state.stack, state.words, state.specials, state.scale, state.step, app.colors().isDark].join();
     if (key !== drawn) build(state);
     drawn = key;
     const chosen = buttons.findIndex(
@@ -101,29 +111,31 @@ function modelScene(app, state) {
   const size = 88;
   const shapes = [
     { kind: "text", x: 8, y: 14, text: `${stack.title}: every layer and head`, color: colors.ink, size: 14 },
+    ...rampKey(app, scaleEnds(state.scale), { x: 8, y: 36 }),
   ];
   for (let head = 0; head < stack.heads; head++)
-    shapes.push({ kind: "text", x: 70 + head * (size + 8), y: 38, text: `head ${head + 1}`, color: colors.quiet });
+    shapes.push({ kind: "text", x: 70 + head * (size + 8), y: 60, text: `head ${head + 1}`, color: colors.quiet });
   for (let layer = 0; layer < stack.layers; layer++) {
-    const y = 50 + layer * (size + 8);
+    const y = 72 + layer * (size + 8);
     shapes.push({ kind: "text", x: 8, y: y + size / 2, text: `layer ${layer + 1}`, color: colors.quiet });
     for (let head = 0; head < stack.heads; head++) {
       const canvas = document.createElement("canvas");
-      thumbnail(canvas, groupedWeights(stack, layer, head, queries, keys), queries.length, keys.length, colors);
+      const weights = groupedWeights(stack, layer, head, queries, keys);
+      thumbnail(canvas, shadesOf(weights, keys.length, state.scale), queries.length, keys.length, colors);
       const x = 70 + head * (size + 8);
       shapes.push({ kind: "rectangle", x: x - 1, y: y - 1, width: size + 2, height: size + 2, color: colors.line });
       shapes.push({ kind: "image", x, y, size, canvas });
     }
   }
   return {
-    width: 70 + stack.heads * (size + 8),
-    height: 58 + stack.layers * (size + 8),
+    width: Math.max(420, 70 + stack.heads * (size + 8)),
+    height: 80 + stack.layers * (size + 8),
     background: colors.paper,
     shapes,
   };
 }
 
-// A head enlarged, beside the thumbnails, while it is pointed at.
+// The head that is pointed at or chosen, enlarged beside the thumbnails.
 export function createPreview(app) {
   const canvas = made("canvas", { className: "preview", "aria-hidden": "true" });
   const text = made("p", { className: "quiet" });
@@ -133,10 +145,9 @@ export function createPreview(app) {
     render(state, preview) {
       const { stack, queries, keys } = shownTokens(app.report, state);
       const place = preview ?? { layer: state.layer, head: state.head };
-      const picture = { queries, keys, matrix: (head) => groupedWeights(stack, place.layer, head, queries, keys) };
-      const weights = combinedWeights(picture, [place.head], "mean");
-      thumbnail(canvas, weights, queries.length, keys.length, app.colors());
-      text.textContent = previewText(stack, place, picture, weights);
+      const weights = groupedWeights(stack, place.layer, place.head, queries, keys);
+      thumbnail(canvas, shadesOf(weights, keys.length, state.scale), queries.length, keys.length, app.colors());
+      text.textContent = previewText(stack, place, { queries, keys }, weights);
     },
   };
 }
@@ -145,7 +156,7 @@ function previewText(stack, { layer, head }, { queries, keys }, weights) {
   const strongest = weights.reduce((best, value, index) => (value > weights[best] ? index : best), 0);
   const bits = stack.entropy(layer, head).toFixed(2);
   const pair = weights.length
-    ? `; strongest: ${queries[Math.floor(strongest / keys.length)].text} → ${keys[strongest % keys.length].text}, ${weights[strongest].toFixed(stack.digits)}`
+    ? `; strongest: ${queries[Math.floor(strongest / keys.length)].text} → ${keys[strongest % keys.length].text}, ${weightText(weights[strongest], stack.digits)}`
     : "";
-  return `layer ${layer + 1}, head ${head + 1}: ${bits} bits of entropy a row${pair}`;
+  return `layer ${layer + 1}, head ${head + 1}: ${bits} bits of entropy per row${pair}`;
 }

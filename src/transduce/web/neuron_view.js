@@ -1,7 +1,9 @@
-// bertviz's neuron view: for one head and a pair of tokens, section 3.2.1 step by step, as numbers and bars.
+// bertviz's neuron view: section 3.2.1 step by step for one head and a pair of tokens, as numbers and bars.
 
 import { made } from "./paint.js";
 import { stepsOf } from "./numbers.js";
+import { groupsOf } from "./picture.js";
+import { weightText } from "./report.js";
 import { range } from "./state.js";
 
 export function createNeuronView(app) {
@@ -73,7 +75,7 @@ export function createNeuronView(app) {
       return;
     }
     const [numbers, fault] = await numbersFor(place.name, state);
-    if (app.store.get() !== state) return; // another choice overtook this one
+    if (app.store.get() !== state) return; // the user has chosen something else meanwhile
     if (!numbers) body.replaceChildren(...withoutNumbers(part, state, { place, title, fault }));
     else {
       shown = {
@@ -163,11 +165,12 @@ function maskText(part, steps, title) {
 function rowTable(part, { products, scores, visible, weights }, place) {
   const heads = ["key", ...(scores ? ["product", "score", "visible"] : []), "weight", "bar"];
   const body = made("tbody");
+  const names = groupsOf(part.keys, {}, Infinity).map(({ text }) => text);
   weights.forEach((weight, k) => {
     const row = made(
       "tr",
       { className: k === place.k ? "on" : "" },
-      made("th", { scope: "row", text: part.keys[k].text, dir: "auto" }),
+      made("th", { scope: "row", text: names[k], dir: "auto" }),
     );
     if (scores) {
       row.append(
@@ -176,7 +179,7 @@ function rowTable(part, { products, scores, visible, weights }, place) {
         numberCell(visible[k] ? "yes" : "no"),
       );
     }
-    row.append(numberCell(weight.toFixed(scores ? 4 : part.digits)), gaugeCell(weight));
+    row.append(numberCell(scores ? weight.toFixed(4) : weightText(weight, part.digits)), gaugeCell(weight));
     body.append(row);
   });
   const header = made(
@@ -199,7 +202,7 @@ function vectorTable(names, vectors, label) {
   );
   const body = made("tbody");
   for (let index = 0; index < vectors[0].length; index++) {
-    const row = made("tr", {}, made("th", { scope: "row", text: String(index + 1) }));
+    const row = made("tr", {}, made("th", { scope: "row", className: "index", text: String(index + 1) }));
     vectors.forEach((vector, which) =>
       row.append(numberCell(vector[index].toFixed(4)), divergingCell(vector[index] / largest[which])),
     );

@@ -1,7 +1,9 @@
-// The translation page: translates when typing pauses, cancels older requests, shows alternatives with their scores.
-// It uses no framework and calls nothing but this server's API.
+// The translation page: translates when typing pauses, cancels older requests, shows alternatives with their scores,
+// and translates files. It uses no framework and calls nothing but this server's API.
 
 const PAUSE = 300; // milliseconds without a key press
+const MOST_REASONS = 5; // shown of the passages of a file that stay untranslated
+const LONGEST_WAIT = 30; // seconds between two attempts while the server is busy
 const element = (id) => document.getElementById(id);
 const text = element("text");
 const look = element("look");
@@ -47,12 +49,27 @@ function showUsed() {
   return count <= limit;
 }
 
+// Marks the translation on the page as that of an earlier text, or of the current one.
+function markStale(isStale) {
+  const isEmpty = !element("best").textContent;
+  element("best").classList.toggle("stale", isStale);
+  element("stale").hidden = !isStale || isEmpty;
+}
+
 function clear() {
   element("best").textContent = "";
+  markStale(false);
   element("others").hidden = true;
   element("copy").disabled = true;
   look.removeAttribute("href");
   look.setAttribute("aria-disabled", "true");
+}
+
+// The address holds each sentence's span and the token ids of its output, so that attention is shown of exactly this
+// translation. The part after # is not sent to the server or its log.
+function attentionAddress(source, { sentences }, model) {
+  const written = sentences.map(({ start, end, tokens }) => [start, end, ...tokens].join(".")).join("_");
+  return `attention#${new URLSearchParams({ text: source, model, sentences: written })}`;
 }
 
 function show(answer, asked) {
@@ -77,27 +94,30 @@ function show(answer, asked) {
   );
   element("others").hidden = translation.alternatives.length < 2;
   element("copy").disabled = false;
-  const sentence = { text: asked.text, target: translation.text, model: answer.model };
-  look.href = `attention#${new URLSearchParams(sentence)}`; // the part after # is not sent to the server or its log
-  look.removeAttribute("aria-disabled");
+  if (translation.alternatives[0].sentences.length) {
+    look.href = attentionAddress(asked.text, translation.alternatives[0], answer.model);
+    look.removeAttribute("aria-disabled");
+  }
   const lost = translation.missing.length ? ` Missing in the translation: ${translation.missing.join(", ")}.` : "";
   showStatus(`${answer.model}.${lost}`, Boolean(lost));
 }
 
-async function translate() {
+async function translate(attempt = 1) {
   running?.abort();
+  clearTimeout(timer);
   if (!text.value.trim()) {
     clear();
     showStatus("");
     return;
   }
+  markStale(true);
   if (!showUsed()) {
-    showStatus("The text is too long.", true);
+    const [count, most] = [[...text.value].length, limit].map((number) => number.toLocaleString());
+    showStatus(`The text is too long: ${count} characters of at most ${most}. Shorten it, or send it in parts.`, true);
     return;
   }
   const own = (running = new AbortController());
   const asked = request();
-  element("best").classList.add("stale");
   showStatus("…");
   try {
     const response = await fetch("v1/translate", {
@@ -106,20 +126,52 @@ async function translate() {
       body: JSON.stringify(asked),
       signal: own.signal,
     });
-    const answer = await response.json();
-    if (response.ok) show(answer, asked);
-    else {
-      clear();
-      showStatus(answer.error, true);
-    }
+    const answer = await response.json().catch(() => ({}));
+    if (response.ok) {
+      show(answer, asked);
+      markStale(false);
+    } else if ([429, 503].includes(response.status)) tryAgain(response, attempt);
+    else showStatus(answer.error ?? `The server answered ${response.status}.`, true);
   } catch (fault) {
     if (fault.name === "AbortError") return;
-    clear();
-    showStatus("The server does not answer.", true);
+    showStatus("The server does not answer. Change the text to try again.", true);
   }
-  if (running === own) {
-    running = null;
-    element("best").classList.remove("stale");
+  if (running === own) running = null;
+}
+
+// Waits as long as the busy server asks for, longer after each attempt, and translates again.
+function tryAgain(response, attempt) {
+  const asked = Number(response.headers.get("Retry-After")) || 1;
+  const seconds = Math.min(Math.max(asked, 2 ** (attempt - 1)), LONGEST_WAIT);
+  showStatus(`The server is busy. Trying again in ${seconds} s.`, true);
+  timer = setTimeout(() => translate(attempt + 1), seconds * 1000);
+}
+
+async function translateFile(event) {
+  event.preventDefault();
+  const [status, link, [file]] = [element("file-status"), element("file-link"), element("file").files];
+  const report = (message, isFault) => {
+    status.textContent = message;
+    status.classList.toggle("fault", isFault);
+  };
+  link.hidden = true;
+  report(`Translating ${file.name} …`, false);
+  const body = new FormData();
+  body.append("file", file);
+  for (const id of ["source", "target"]) body.append(id, element(id).value);
+  const { "Content-Type": _, ...own } = headers(); // the browser writes the type of a form, with its boundary
+  try {
+    const response = await fetch("translate_file", { method: "POST", headers: own, body });
+    const answer = await response.json().catch(() => ({}));
+    if (!response.ok) return report(answer.error ?? `The server answered ${response.status}.`, true);
+    const { filled, kept, left, translatedFileUrl } = answer;
+    const counts = `translated: ${filled}; translated before: ${kept}; left untranslated: ${left.length}`;
+    const reasons = left.slice(0, MOST_REASONS).map(({ where, reason }) => `${where}: ${reason}`);
+    report([`${file.name}: ${counts}.`, ...reasons, ...(left.length > MOST_REASONS ? ["…"] : [])].join("\n"), left.length > 0);
+    link.href = `download_file/${translatedFileUrl.split("/").pop()}`; // the same server, under this page's address
+    link.hidden = false;
+  } catch {
+    report("The server does not answer.", true);
   }
 }
 
@@ -128,7 +180,7 @@ function scheduleTranslation() {
   running?.abort();
   showUsed();
   showCommand();
-  timer = setTimeout(translate, PAUSE);
+  timer = setTimeout(() => translate(), PAUSE);
 }
 
 async function copy(button, value) {
@@ -158,6 +210,10 @@ async function begin() {
   );
   limit = settings.charLimit;
   element("key-form").hidden = !settings.keyRequired;
+  element("files").hidden = !settings.filesTranslation;
+  element("file").accept = settings.supportedFilesFormat.join(",");
+  element("kinds").textContent =
+    `${settings.supportedFilesFormat.join(", ")}. Only missing translations are filled in; the rest stays as it is.`;
   const option = ({ code, name }) => [code, name];
   const sources = languages.filter((language) => language.targets.length);
   const targets = languages.filter(({ code }) => sources.some((source) => source.targets.includes(code)));
@@ -169,6 +225,7 @@ async function begin() {
 }
 
 text.addEventListener("input", scheduleTranslation);
+element("file-form").addEventListener("submit", translateFile);
 element("key").value = sessionStorage.getItem(KEY) ?? "";
 element("key").addEventListener("input", () => {
   sessionStorage.setItem(KEY, element("key").value.trim());

@@ -1,4 +1,4 @@
-// Colours, small elements, and pictures as lists of shapes that are written as SVG or painted on a canvas.
+// Colours, elements, and pictures as lists of shapes, which become SVG or are painted on a canvas.
 
 export function made(name, { text, className, ...attributes } = {}, ...children) {
   const element = document.createElement(name);
@@ -29,10 +29,54 @@ export function themeColors() {
 
 export function headColor(head, heads, isDark) {
   if (head === null) return isDark ? "hsl(210, 90%, 72%)" : "hsl(210, 88%, 36%)";
-  // Neighbours in number are far apart in hue, and every second is darker, for those who do not see hues.
+  // Heads of neighbouring numbers differ much in hue, and every second one is darker for readers who do not see hues.
   const hue = (head * 360 * 0.618) % 360;
   const light = (isDark ? 66 : 42) + (head % 2 ? 8 : -4);
   return `hsl(${hue.toFixed(0)}, 72%, ${light}%)`;
+}
+
+// Returns the key of a head view's picture: the colour of each head, and what the strength of a line means.
+export function headKey(app, state, stack, { y, width }) {
+  const { ink, isDark } = app.colors();
+  const heads = state.combine === "each" ? state.heads : [];
+  const [start, own] = [100, 34];
+  const perRow = Math.floor((width - start) / own);
+  const shapes = heads.flatMap((head, place) => {
+    const [x, top] = [start + (place % perRow) * own, y + Math.floor(place / perRow) * 18];
+    return [
+      { kind: "rectangle", x, y: top - 6, width: 12, height: 12, color: headColor(head, stack.heads, isDark) },
+      { kind: "text", x: x + 15, y: top, text: String(head + 1), color: ink },
+    ];
+  });
+  const rows = Math.ceil(heads.length / perRow);
+  if (rows) shapes.push({ kind: "text", x: 8, y, text: "colour: head", color: ink });
+  const text = "strength of a line: weight from 0 (invisible) to 1 (opaque)";
+  shapes.push({ kind: "text", x: 8, y: y + rows * 18, text, color: ink });
+  return { shapes, height: (rows + 1) * 18 };
+}
+
+// Returns the key of a matrix in a picture: the colours from no weight to the most, with the meaning of both ends.
+export function rampKey(app, [low, high], { x, y }) {
+  const { ink, heatRgb } = app.colors();
+  const [color, start, steps] = [`rgb(${heatRgb.join(",")})`, x + 8 + 7 * low.length, 20];
+  const ramp = Array.from({ length: steps }, (_, step) => ({
+    kind: "rectangle",
+    ...{ x: start + step * 6, y: y - 6, width: 6, height: 12, color, opacity: step / (steps - 1) },
+  }));
+  const end = start + steps * 6 + 8;
+  return [
+    { kind: "text", x, y, text: low, color: ink },
+    ...ramp,
+    { kind: "text", x: end, y, text: high, color: ink },
+  ];
+}
+
+// Returns the same key as an element of the page.
+export function rampLegend() {
+  const [low, high] = [made("span"), made("span")];
+  const element = made("span", { className: "legend" }, "weight ", low, made("i", { "aria-hidden": "true" }), high);
+  const show = (ends) => [low, high].forEach((end, place) => (end.textContent = ends[place]));
+  return { element, show };
 }
 
 export function percent(value) {
@@ -40,7 +84,7 @@ export function percent(value) {
   return `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
 }
 
-// A head's weights, one pixel a cell, on a canvas of just that size.
+// Draws a head's shades, from 0 to 1, on a canvas with one pixel for each cell.
 export function thumbnail(canvas, weights, rows, columns, colors) {
   canvas.width = Math.max(columns, 1);
   canvas.height = Math.max(rows, 1);

@@ -1,12 +1,27 @@
-// Beside the views: the read-out of what is pointed at, decoding step by step, and the word alignment.
+// The panels beside the views: the read-out of a token's weights, decoding step by step, and the word alignment.
 
 import { combinedWeights, focusOf, headsText, pictureOf, summedFocus } from "./picture.js";
 import { made, percent } from "./paint.js";
-import { wordsOf } from "./report.js";
+import { candidateText, weightText, wordsOf } from "./report.js";
 import { gaugeCell, numberCell, scrolling } from "./neuron_view.js";
 
 export function createReadout(app, box) {
+  const choice = made("select", { id: "read" });
+  const label = made("label", { className: "quiet" }, "weights of ", choice);
+  const content = made("div");
+  choice.addEventListener("change", () => app.store.set({ read: Number(choice.value) }));
+  function offerHeads(state) {
+    label.hidden = state.heads.length < 2;
+    const options = [[-1, headsText(state)], ...state.heads.map((head) => [head, `head ${head + 1}`])];
+    const key = options.join();
+    if (choice.dataset.key !== key)
+      choice.replaceChildren(...options.map(([value, text]) => made("option", { value, text })));
+    choice.dataset.key = key;
+    choice.value = String(state.read);
+  }
   return function render(state) {
+    offerHeads(state);
+    if (content.parentElement !== box) box.replaceChildren(label, content);
     const picture = pictureOf(app.report, state);
     const hover = app.hover();
     const focus =
@@ -16,16 +31,17 @@ export function createReadout(app, box) {
       const text = state.heads.length
         ? "Point at a token, or pin some, to read their weights."
         : "No head is switched on.";
-      box.replaceChildren(made("p", { className: "quiet", text }));
+      content.replaceChildren(made("p", { className: "quiet", text }));
       return;
     }
-    const weights = summedFocus(picture, combinedWeights(picture, state.heads, state.combine), focus);
+    const heads = state.read < 0 ? state.heads : [state.read];
+    const weights = summedFocus(picture, combinedWeights(picture, heads, state.combine), focus);
     const [own, other] = focus.side === "query" ? [picture.queries, picture.keys] : [picture.keys, picture.queries];
     const marked = hover?.other ?? (state.view === "matrix" ? [state.at[1]] : []);
     const names = focus.members.map((index) => own[index].text).join(" + ");
-    const heads = headsText(state);
-    const caption = focus.side === "query" ? `looks at (${heads})` : `is looked at by (${heads})`;
-    box.replaceChildren(
+    const of = headsText({ ...state, heads });
+    const caption = focus.side === "query" ? `attends to (${of})` : `gets from (${of})`;
+    content.replaceChildren(
       weightTable(made("caption", {}, made("bdi", { text: names }), ` ${caption}`), other, weights, {
         state,
         marked,
@@ -47,7 +63,7 @@ function weightTable(caption, groups, weights, { state, marked, digits }) {
       "tr",
       { className: isOn ? "on" : "" },
       made("th", { scope: "row", text: groups[index].text, dir: "auto" }),
-      numberCell(weight.toFixed(digits)),
+      numberCell(weightText(weight, digits)),
       gaugeCell(weight / largest),
     );
   });
@@ -104,7 +120,8 @@ function lastOf(characters) {
 }
 
 function candidateTable(report, step) {
-  const chosen = report.json.target.tokens[step];
+  const { tokens } = report.json.target;
+  const chosen = tokens[step];
   const candidates = [...report.json.candidates[step]];
   if (!candidates.some((candidate) => candidate.id === chosen.id)) {
     candidates.push({ id: chosen.id, text: chosen.text, probability: Math.exp(chosen.log_probability) });
@@ -113,7 +130,7 @@ function candidateTable(report, step) {
     made(
       "tr",
       { className: candidate.id === chosen.id ? "on" : "" },
-      made("th", { scope: "row", text: candidate.text.replace(/^▁(?=.)/, ""), dir: "auto" }),
+      made("th", { scope: "row", text: candidateText(candidate, tokens[step - 1]), dir: "auto" }),
       numberCell(percent(candidate.probability)),
       gaugeCell(candidate.probability),
     ),
@@ -128,7 +145,7 @@ function candidateTable(report, step) {
   return made(
     "table",
     {},
-    made("caption", { text: "What might have come here; what did is bold" }),
+    made("caption", { text: "The most probable tokens here; bold is the one that was chosen" }),
     made("thead", {}, header),
     made("tbody", {}, ...rows),
   );

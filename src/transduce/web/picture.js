@@ -1,6 +1,8 @@
-// What a state selects of the report: tokens or words as rows and columns, and one matrix of weights for each head.
+// The part of the report that a state selects: tokens or words as rows and columns, and a matrix of weights for each head.
 
-// Rows and columns are groups of tokens: single ones, or the pieces of a word.
+const SUBSCRIPTS = [..."₀₁₂₃₄₅₆₇₈₉"];
+
+// Returns the rows or columns: each is a token, or the pieces of a word.
 export function groupsOf(tokens, { words, specials }, step) {
   const groups = [];
   tokens.forEach((token, index) => {
@@ -22,7 +24,27 @@ export function groupsOf(tokens, { words, specials }, step) {
       logProbability: token.logProbability,
     });
   });
-  return groups;
+  return numberRepeated(groups, tokens);
+}
+
+// Adds the position to a text that occurs more than once, to tell its tokens apart.
+function numberRepeated(groups, tokens) {
+  const counts = new Map();
+  for (const { text } of groups) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return groups.map((group) => {
+    if (counts.get(group.text) === 1) return group;
+    const position = String(tokens[group.members[0]].index + 1);
+    return { ...group, text: group.text + [...position].map((digit) => SUBSCRIPTS[digit]).join("") };
+  });
+}
+
+const MOST_LINES = 16000; // without a token in focus; more take seconds to draw
+export const INVISIBLE = 0.02; // lines of less weight cannot be seen
+
+// Returns the least weight that the head view draws. A row sums to 1, so it has at most 1/w weights of w or more.
+export function faintestLine(rows, state, focus) {
+  const layers = state.combine === "each" ? state.heads.length : 1;
+  return focus ? INVISIBLE : Math.max(INVISIBLE, (rows * layers) / MOST_LINES);
 }
 
 let remembered = { key: "", picture: null };
@@ -32,7 +54,7 @@ export function pictureOf(report, state) {
   if (remembered.key === key && remembered.picture.report === report) return remembered.picture;
   const stack = report.stacks[state.stack];
   const queries = groupsOf(stack.queries, state, state.step);
-  // What was read may be looked back at; only queries lie in the future.
+  // Only queries can be later than the step that is shown: keys are tokens that were read.
   const keys = groupsOf(stack.keys, state, Infinity);
   const matrices = new Map();
   const matrix = (head) => {
@@ -43,7 +65,7 @@ export function pictureOf(report, state) {
   return remembered.picture;
 }
 
-// Weights to a word's pieces are summed, weights from them averaged: a row still spends one unit of attention.
+// Weights to the pieces of a word are summed, and those from them averaged, so that a row still sums to 1.
 export function groupedWeights(stack, layer, head, queries, keys) {
   const result = new Float32Array(queries.length * keys.length);
   queries.forEach((query, row) => {
@@ -96,7 +118,7 @@ export function focusOf(picture, state, hover) {
   return members.length ? { side, members } : null;
 }
 
-// What the tokens of the other side get from, or give to, those in focus together.
+// Returns, for each row or column of the other side, the sum of its weights with those in focus.
 export function summedFocus(picture, weights, focus) {
   const columns = picture.keys.length;
   if (focus.side === "query") {
@@ -108,4 +130,36 @@ export function summedFocus(picture, weights, focus) {
 export function headsText(state) {
   if (state.heads.length === 1) return `head ${state.heads[0] + 1}`;
   return `${state.combine === "max" ? "max" : "mean"} of ${state.heads.length} heads`;
+}
+
+// Returns the cell of a token and the token of the other side that has the most weight with it in the chosen head.
+export function strongestCell(report, { stack: name, layer, head }, side, token) {
+  const stack = report.stacks[name];
+  const cells = (side === "query" ? stack.keys : stack.queries).map((_, other) =>
+    side === "query" ? [token, other] : [other, token],
+  );
+  const weight = (cell) => stack.weight(layer, head, ...cell);
+  return cells.reduce((best, cell) => (weight(cell) > weight(best) ? cell : best), cells[0]);
+}
+
+const DECADES = 3; // the logarithmic scale ends at 0.001
+
+// Returns how dark each weight is drawn, from 0 to 1. On the linear scale `strongest` is drawn darkest.
+export function shadesOf(weights, columns, scale, strongest = 1) {
+  if (scale === "log") return weights.map((weight) => (weight > 0 ? Math.max(0, 1 + Math.log10(weight) / DECADES) : 0));
+  if (scale === "linear") return weights.map((weight) => weight / strongest);
+  const shades = new Float32Array(weights.length);
+  for (let start = 0; start < weights.length; start += columns) {
+    const row = weights.subarray(start, start + columns);
+    const largest = row.reduce((most, weight) => Math.max(most, weight), 0);
+    row.forEach((weight, column) => {
+      shades[start + column] = largest ? weight / largest : 0;
+    });
+  }
+  return shades;
+}
+
+// Returns what the two ends of the colour scale mean.
+export function scaleEnds(scale, strongest = "1") {
+  return { linear: ["0", strongest], log: [`${10 ** -DECADES} or less`, "1 (logarithmic)"], row: ["0", "largest of its row"] }[scale];
 }

@@ -3,6 +3,7 @@
 const KNOWN_VERSIONS = [1, 2];
 const VERSION_1_AXES = { encoder: ["source", "source"], decoder: ["target", "read"], cross: ["target", "source"] };
 
+// Reads a report of any version that the page knows.
 export function readReport(given) {
   if (given.format !== "transduce-attention" || !KNOWN_VERSIONS.includes(given.format_version)) {
     throw new Error(
@@ -40,7 +41,7 @@ function fromVersion1({ weights, entropy, numbers, alignment, ...others }) {
   };
 }
 
-// A network without a source or without a target has one text, which is no translation.
+// Names the two sides. A network with only one side has a text and no translation.
 function sideNames(source, target) {
   return source.length && target.length
     ? { source: "source", target: "translation" }
@@ -60,7 +61,7 @@ function sideOf(sentence, side) {
   }));
 }
 
-// The words as they stand in the text, whatever pieces or bytes they were cut into. Spans count code points.
+// Returns the words as the text has them, for any way of cutting them into tokens. Spans count code points.
 export function wordsOf({ text, tokens }) {
   const characters = [...text];
   const spans = [];
@@ -71,7 +72,7 @@ export function wordsOf({ text, tokens }) {
   return spans.map(([start, end]) => characters.slice(start, end).join("").trim());
 }
 
-// A piece that begins a word stands without the tokenizer's mark; one that continues it begins with +.
+// Returns what the page writes for a token: without the tokenizer's mark, and with + if it continues a word.
 function shownText(token, before) {
   const body = token.text.replace(/^▁/, "");
   if (token.word === null) return token.text;
@@ -93,6 +94,22 @@ function unpack(block) {
     : { codes: bytesOf(block.base64_u8), table: BYTES, digits: 2 };
 }
 
+// Returns the factor with which each row sums to 1. Rounded weights may not: 200 bytes of 1/255 sum to 0.78.
+function rowFactors(codes, table, columns) {
+  return Float32Array.from({ length: codes.length / (columns || 1) }, (_, row) => {
+    let sum = 0;
+    for (let column = 0; column < columns; column++) sum += table[codes[row * columns + column]];
+    return sum ? 1 / sum : 1;
+  });
+}
+
+// Prints the digits of a weight that are known: two decimals of a byte, three significant digits of half precision.
+export function weightText(weight, digits) {
+  if (digits < 3 || weight >= 0.0095) return weight.toFixed(digits);
+  if (weight === 0) return "0";
+  return weight < 0.00005 ? "< 0.0001" : weight.toFixed(4);
+}
+
 export function bytesOf(base64) {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
@@ -100,6 +117,7 @@ export function bytesOf(base64) {
 function plainStack(name, block, axes, names) {
   const { codes, table, digits } = unpack(block);
   const [layers, heads, rows, columns] = block.shape;
+  const factors = rowFactors(codes, table, columns);
   const isCausal = block.keys.endsWith("read");
   const sides = sidesOf(block, names);
   return {
@@ -114,7 +132,10 @@ function plainStack(name, block, axes, names) {
     digits,
     isCausal,
     hasProjections: block.has_projections,
-    weight: (layer, head, q, k) => table[codes[((layer * heads + head) * rows + q) * columns + k]],
+    weight: (layer, head, q, k) => {
+      const row = (layer * heads + head) * rows + q;
+      return table[codes[row * columns + k]] * factors[row];
+    },
     entropy: (layer, head) => block.entropy[layer][head],
     // Both axes end at the same position, and a query sees nothing that is read after it.
     isVisible: (q, k) => !isCausal || k <= q + columns - rows,
@@ -128,7 +149,7 @@ function sidesOf({ queries, keys }, names) {
   return [queries, keys].map((axis) => axis.split("+").map(nameOf).join(" and "));
 }
 
-// All blocks in one square, source and translation looking at source and translation, where they fit into one.
+// Returns all blocks as one square of source and translation on both axes, if they fit into one.
 function joinedStacks(parts, axes) {
   const partOf = (queries, keys) => parts.find((part) => part.axes[0] === queries && part.axes[1] === keys);
   const grid = ["source", "target"].map((queries) => ["source", "read"].map((keys) => partOf(queries, keys)));
@@ -160,4 +181,12 @@ function joinedStacks(parts, axes) {
     locate: (q, k) => partAt(q, k) && { name: partAt(q, k).name, q: within(q), k: within(k) },
   };
   return [stack];
+}
+
+const BEGINS_A_WORD = /^(▁|<.+>$|[\p{P}\p{S}]|[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}])/u;
+
+// Returns what the page writes for a candidate: with + if it would follow the token before it without a space.
+export function candidateText({ text }, before) {
+  const continues = before && before.text !== "▁" && !BEGINS_A_WORD.test(text);
+  return continues ? `+${text}` : text.replace(/^▁(?=.)/, "");
 }

@@ -1,39 +1,48 @@
-// The attention of the sentence that the address names, asked of the server that gave this page.
+// Asks the server that gave this page for the attention of the text that the address names.
 
-import { showAttention } from "./attention.js";
 import { headNumbersFrom } from "./numbers.js";
 import { made } from "./paint.js";
-import { sentenceFrom } from "./state.js";
+import { showFault, showSentences, unusedMain } from "./sentences.js";
+import { requestFrom } from "./state.js";
 
-const KEY = "transduce-key"; // under which the page that translates leaves the user's key for this tab
+const KEY = "transduce-key"; // the name in session storage under which the translation page keeps the user's key
 
 export async function begin() {
-  const asked = sentenceFrom(location.hash);
+  const asked = requestFrom(location.hash);
   addEventListener("hashchange", () => {
-    if (JSON.stringify(sentenceFrom(location.hash)) !== JSON.stringify(asked)) location.reload();
+    if (JSON.stringify(requestFrom(location.hash)) !== JSON.stringify(asked)) location.reload();
   });
-  const status = made("p", { role: "status", text: "Asking the server …" });
-  const shown = [...document.querySelectorAll("dl.pair, main > *, footer")];
-  shown.forEach((part) => (part.hidden = true));
-  const main = document.querySelector("main");
-  main.prepend(status);
   document.querySelector("header").append(made("nav", {}, made("a", { href: "./", text: "Translate" })));
-  if (!asked.text) {
-    status.textContent = "There is no sentence to look into: translate one first.";
-    return;
-  }
+  if (!asked.text?.trim()) return showFault(new Error("There is no text to show: translate one first."));
+  const unused = unusedMain();
+  showFault(new Error("Asking the server …"));
   try {
-    const report = await ask("v1/attention", asked);
-    status.remove();
-    shown.forEach((part) => (part.hidden = false));
-    showAttention(report, { numbers: numbersOf(report, asked.model) });
+    const sentences = await sentencesOf(asked);
+    const load = async (index) => {
+      const json = await ask("v1/attention", { model: asked.model, ...sentences[index] });
+      return { json, numbers: numbersOf(json, asked.model) };
+    };
+    const texts = sentences.map(({ text }) => text);
+    await showSentences(texts, load, unused);
   } catch (fault) {
-    status.textContent = fault.message;
-    if (fault.needsKey) main.prepend(status, keyForm());
+    showFault(fault);
   }
 }
 
-// Returns q, k and v of one head on demand. Ids, not texts: what search found need not be how the text would be cut.
+// Returns a request for each sentence: with the token ids that the address carries, or those of a new translation.
+async function sentencesOf({ text, target, model, sentences }) {
+  if (target) return [{ text, target }];
+  const characters = [...text]; // spans count code points
+  const outputs = sentences ?? (await ask("v1/translate", { text, model })).translations[0].alternatives[0].sentences;
+  if (!outputs.length) throw new Error("There is no attention to show: nothing of the text was translated.");
+  return outputs.map(({ start, end, tokens }) => ({
+    text: characters.slice(start, end).join(""),
+    target_ids: tokens,
+  }));
+}
+
+// Returns a function that asks for q, k and v of one head. It sends ids, because the search may have cut the
+// translation into other tokens than the tokenizer would.
 function numbersOf(report, model) {
   const [source, target] = [report.source, report.target].map((side) => side.tokens.map((token) => token.id));
   const known = new Map();
@@ -42,7 +51,7 @@ function numbersOf(report, model) {
     if (!known.has(name)) {
       const answer = ask("v1/attention/numbers", { source, target, stack, layer, head, model }).then(headNumbersFrom);
       known.set(name, answer);
-      answer.catch(() => known.delete(name)); // the next look asks again
+      answer.catch(() => known.delete(name)); // ask again the next time
     }
     return known.get(name);
   };
@@ -60,7 +69,7 @@ async function ask(path, body) {
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
   const fault = new Error(answer.error ?? `The server answered ${response.status}.`);
-  fault.needsKey = [401, 403].includes(response.status);
+  if ([401, 403].includes(response.status)) fault.form = keyForm();
   throw fault;
 }
 

@@ -1,7 +1,16 @@
-// Shows the report that the page carries; a page without one asks its server for it.
+// Shows the reports that the page carries; a page without any asks its server.
 
-import { showAttention } from "./attention.js";
+import { showSentences } from "./sentences.js";
+
+// A notebook's frame gets the height of the page, so that it needs no second scroll bar.
+if (parent !== window) {
+  const tellHeight = () => parent.postMessage({ attentionHeight: document.documentElement.offsetHeight }, "*");
+  new ResizeObserver(tellHeight).observe(document.body);
+}
 
 const carried = document.getElementById("report").textContent;
-if (carried) showAttention([].concat(JSON.parse(carried))[0]);
-else import("./served.js").then(({ begin }) => begin()); // asked for by name: a page on disk does not take it along
+if (carried) {
+  const reports = [JSON.parse(carried)].flat(); // one report, or one for each sentence
+  const texts = reports.map(({ source, target }) => source.text || target.text);
+  showSentences(texts, async (index) => ({ json: reports[index] }));
+} else import("./served.js").then(({ begin }) => begin()); // loaded by name, so that a page on disk does not contain it

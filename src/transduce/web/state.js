@@ -1,14 +1,44 @@
-// All that the user has chosen, as one plain object that the address after # spells out.
+// What the user has chosen, as one plain object; the address after # holds it.
 
-export const VIEWS = ["model", "head", "neuron", "matrix"];
+export const VIEWS = ["head", "model", "neuron", "matrix"];
 const COMBINATIONS = ["each", "mean", "max"];
+const SCALES = ["linear", "log", "row"];
+const LONGEST_LINEAR = 48; // tokens: with more of them, most weights are too small to be seen on a linear scale
+const STEPS_OF_HISTORY = ["view", "stack", "layer"]; // choices that the Back button undoes one by one
 const LARGEST_ZOOM = 64;
-const SENTENCE = ["text", "target", "model"];
+const REQUEST = ["text", "target", "model", "sentences"];
+const OF_TOKENS = ["pins", "at", "step"]; // parts of the state that mean other tokens in another sentence
 
-// What a served page is to look into: it stands before the state and stays.
-export function sentenceFrom(hash) {
-  const given = new URLSearchParams(hash.replace(/^#/, ""));
-  return Object.fromEntries(SENTENCE.filter((name) => given.get(name)).map((name) => [name, given.get(name)]));
+function parametersOf(hash) {
+  return new URLSearchParams(hash.replace(/^#/, ""));
+}
+
+// Returns which text a served page shows: the text, its model and translation, and its sentences with their token ids.
+export function requestFrom(hash) {
+  const given = parametersOf(hash);
+  const asked = Object.fromEntries(REQUEST.filter((name) => given.get(name)).map((name) => [name, given.get(name)]));
+  if (asked.sentences) asked.sentences = sentencesFrom(asked.sentences);
+  return asked;
+}
+
+// Reads what `attentionAddress` in page.js writes: start.end.id.id… for each sentence, with _ between sentences.
+function sentencesFrom(written) {
+  const sentences = written.split("_").map((sentence) => sentence.split(".").map(Number));
+  const isWhole = (numbers) => numbers.length > 2 && numbers.every((number) => Number.isInteger(number) && number >= 0);
+  return sentences.every(isWhole) ? sentences.map(([start, end, ...tokens]) => ({ start, end, tokens })) : undefined;
+}
+
+// Returns the number of the sentence that an address names, counted from 1.
+export function sentenceNumber(hash) {
+  return clamp(parametersOf(hash).get("sentence") ?? 1, 1, Infinity);
+}
+
+// Returns the address of another sentence in the same view.
+export function addressOfSentence(hash, number) {
+  const parameters = parametersOf(hash);
+  for (const name of OF_TOKENS) parameters.delete(name);
+  parameters.set("sentence", number);
+  return parameters.toString();
 }
 
 // The views that have something to show of a block: several heads, or queries, keys and values.
@@ -20,7 +50,7 @@ export function viewsOf(report, stack) {
 
 // What is shown unless chosen otherwise; all heads of `stack` are switched on.
 export function defaultState(report, stack = report.first) {
-  const { layers, heads } = report.stacks[report.first];
+  const { layers, queries, keys } = report.stacks[report.first];
   return {
     view: viewsOf(report, report.first)[0],
     stack: report.first,
@@ -28,6 +58,8 @@ export function defaultState(report, stack = report.first) {
     head: 0,
     heads: range(report.stacks[stack].heads),
     combine: "each",
+    read: -1, // the head of the read-out, or -1 for all that are switched on
+    scale: Math.max(queries.length, keys.length) > LONGEST_LINEAR ? "log" : "linear",
     threshold: 0,
     words: false,
     specials: false,
@@ -43,7 +75,7 @@ export function range(count) {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-// Whatever an address says, the result is a state that can be shown.
+// Returns a state that can be shown, for any address.
 export function settledState(report, wanted) {
   const stack = Object.hasOwn(report.stacks, wanted.stack) ? wanted.stack : report.first;
   const base = { ...defaultState(report, stack), ...wanted };
@@ -56,6 +88,8 @@ export function settledState(report, wanted) {
     stack,
     side,
     combine: COMBINATIONS.includes(base.combine) ? base.combine : "each",
+    read: chosen.length > 1 && chosen.includes(base.read) ? base.read : -1,
+    scale: SCALES.includes(base.scale) ? base.scale : defaultState(report).scale,
     layer: clamp(base.layer, 0, layers - 1),
     head: clamp(base.head, 0, heads - 1),
     heads: chosen,
@@ -85,7 +119,7 @@ export function hashOf(report, state) {
 export function stateFrom(report, hash) {
   const wanted = {};
   const usual = defaultState(report);
-  for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
+  for (const [name, text] of parametersOf(hash)) {
     if (!(name in usual)) continue;
     if (Array.isArray(usual[name]))
       wanted[name] = text === "" ? [] : text.split(".").map(Number).filter(Number.isInteger);
@@ -100,20 +134,23 @@ export function createStore(report, location, history) {
   let state = stateFrom(report, location.hash);
   const listeners = [];
   const tell = () => listeners.forEach((listener) => listener(state));
-  const write = () => {
-    const sentence = new URLSearchParams(sentenceFrom(location.hash)).toString();
-    const hash = [sentence, hashOf(report, state)].filter(Boolean).join("&");
+  const write = ({ isStep }) => {
+    const kept = [...parametersOf(location.hash)].filter(([name]) => [...REQUEST, "sentence"].includes(name));
+    const hash = [new URLSearchParams(kept).toString(), hashOf(report, state)].filter(Boolean).join("&");
     try {
-      history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+      const address = hash ? `#${hash}` : location.pathname + location.search;
+      if (isStep) history.pushState(null, "", address);
+      else history.replaceState(null, "", address);
     } catch {
-      // A frame without an address of its own, as in a notebook, has nowhere to keep the state.
+      // A frame in a notebook has no address that could hold the state.
     }
   };
   return {
     get: () => state,
     set(patch) {
+      const before = state;
       state = settledState(report, { ...state, ...patch });
-      write();
+      write({ isStep: STEPS_OF_HISTORY.some((name) => state[name] !== before[name]) });
       tell();
     },
     reread() {

@@ -84,8 +84,18 @@ class TestCsv:
         assert list(Corpus(str(path)).pairs()) == [Pair("a,b", "c,d", 2)]
 
     def test_an_unclosed_quote_names_the_line_where_it_opens(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"x\.csv:3: the record that starts here is not valid CSV"):
+        with pytest.raises(DataError, match=r"x\.csv:3:1: the field that starts here is not valid CSV"):
             read(tmp_path / "x.csv", 'a,b\n"c\nd",e\n'.replace('"c\nd",e', 'c,d\n"e,f\ng,h'))
+
+    @pytest.mark.parametrize(("record", "place"), [('c,"d"e', "2:3"), ('"c\nc","d', "3:4"), ('c,d\n,,"', "3:3")])
+    def test_a_malformed_field_is_named_by_line_and_column(self, tmp_path: Path, record: str, place: str) -> None:
+        with pytest.raises(DataError, match=rf"x\.csv:{place}: the field that starts here is not valid CSV"):
+            read(tmp_path / "x.csv", f"a,b\n{record}\n")
+
+    def test_rows_have_a_bounded_number_of_columns(self, tmp_path: Path) -> None:
+        for name, delimiter in (("x.csv", ","), ("x.tsv", "\t")):
+            with pytest.raises(DataError, match=rf"{name}:2: this row has more than 1,000 columns"):
+                read(tmp_path / name, f"a{delimiter}b\n" + delimiter * 1001 + "\n")
 
     def test_a_line_number_counts_lines_and_not_records(self, tmp_path: Path) -> None:
         path = tmp_path / "x.csv"
@@ -121,7 +131,7 @@ class TestJsonLines:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            ('{"source": "a"', r"x\.jsonl:2: this line is not JSON"),
+            ('{"source": "a"', r"x\.jsonl:2:15: this line is not JSON"),
             ("[" * 100_000, r"x\.jsonl:2: this line is not JSON"),
             ('["a", "b"]', r"x\.jsonl:2: this line is not a JSON object"),
             ('{"source": "a"}', r"x\.jsonl:2: this object has no key 'target'; it has 'source'"),

@@ -133,5 +133,6 @@ def test_some_mutated_corpora(tmp_path: Path, packers: dict[str, Callable[[bytes
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_ten_thousand_mutated_corpora(tmp_path: Path, packers: dict[str, Callable[[bytes], bytes]]) -> None:
     campaign(tmp_path, packers, rounds=500)

@@ -1,10 +1,13 @@
 """PO catalogues as corpora: what is taken, what is skipped and why, and which direction."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 
-from transduce.data.formats import Corpus, Pair, Selection
+from transduce.data.formats import Corpus, Pair, Selection, po
+from transduce.documents.catalogue import po_gaps
+from transduce.documents.filling import document_of
 from transduce.errors import DataError
 
 HEADER = (
@@ -131,17 +134,45 @@ class TestEncoding:
         assert read(tmp_path / "x.po", content.encode("latin-1"))[0].target == "%s öffnen"
 
     def test_that_does_not_fit_is_refused_with_the_line(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"x\.po:10: byte 0xf6 is not UTF-8, the encoding in the header"):
+        with pytest.raises(DataError, match=r"x\.po:10: byte 0xf6 is not utf-8, the encoding in the header"):
             read(tmp_path / "x.po", (HEADER + BODY).replace("\u2028", " ").encode("latin-1"))
 
     @pytest.mark.parametrize("name", ["nonsense", "base64", "utf-7", "unicode_escape", "utf-16"])
     def test_that_is_none_is_refused(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(DataError, match=f"charset={name}, which is not an encoding for PO"):
+        with pytest.raises(DataError, match=f"declares the encoding {name}, which is not supported"):
             read(tmp_path / "x.po", (HEADER + BODY).replace("UTF-8", name))
 
 
 def test_what_is_no_catalogue_is_refused_with_the_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"x\.po:8: the file is not a PO catalogue here .*msgfmt --check"):
+    with pytest.raises(DataError, match=r"x\.po:8:1: the file is not a PO catalogue here .*msgfmt --check"):
         read(tmp_path / "x.po", HEADER + "#: a.c\nnonsense\n")
     with pytest.raises(DataError, match="is empty"):
         read(tmp_path / "x.po", "\n")
+
+
+@pytest.mark.parametrize(
+    ("entry", "place", "what"),
+    [
+        ('msgid "a\nmsgstr "b"\n', "4:7", "the string is not closed"),
+        ('msgid "a"\n  msgstr "b\\"\n', "5:10", "the string is not closed"),
+        ('msgid "a"\nmsgstr ""\n"b\n', "6:1", "the string is not closed"),
+        ('msgid "a" x\nmsgstr "b"\n', "4:11", "there is text after the string"),
+        ('msgid "a"\nmsgid_plural "a"\nmsgstr[0] "b\n', "6:11", "the string is not closed"),
+        ('#~ msgid "a\n#~ msgstr "b"\n', "4:10", "the string is not closed"),
+        ('msgid ""\n' + '"a"\n' * 2001 + 'msgstr ""\n', "2004:1", "more than 2,000 lines"),
+    ],
+)
+def test_a_malformed_string_is_refused_with_line_and_column(tmp_path: Path, entry: str, place: str, what: str) -> None:
+    content = f'msgid ""\nmsgstr "Language: de\\n"\n\n{entry}'
+    with pytest.raises(DataError, match=rf"x\.po:{place}: the file is not a PO catalogue here .*{what}"):
+        read(tmp_path / "x.po", content)
+    document = document_of(content.encode(), "po", path=Path("x.po"), selection=Selection("en", "de"))
+    with pytest.raises(DataError, match=rf"^x\.po:{place}: "):
+        list(po_gaps(document))
+
+
+def test_a_compressed_catalogue_is_not_read_beyond_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(po, "_MOST_BYTES", 1 << 20)
+    (tmp_path / "x.po.gz").write_bytes(gzip.compress(b"#\n" * (1 << 20)))
+    with pytest.raises(DataError, match=r"x\.po\.gz has more than 1 MiB, decompressed"):
+        list(Corpus(str(tmp_path / "x.po.gz")).pairs())

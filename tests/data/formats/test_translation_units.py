@@ -139,10 +139,10 @@ BOMB = '<!DOCTYPE tmx [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (TMX.replace('<!DOCTYPE tmx SYSTEM "tmx14.dtd">', BOMB), r"x\.tmx:2: the file declares the entity 'a'"),
+        (TMX.replace('<!DOCTYPE tmx SYSTEM "tmx14.dtd">', BOMB), r"x\.tmx:2:\d+: the file declares the entity 'a'"),
         (
             TMX.replace("tmx14.dtd", "tmx14.dtd").replace("green", "&secret;"),
-            r"x\.tmx:5: &secret; is not defined in this file, and no other file is fetched",
+            r"x\.tmx:5:\d+: &secret; is not defined in this file, and no other file is fetched",
         ),
         (
             TMX.replace('SYSTEM "tmx14.dtd"', '[<!ENTITY s SYSTEM "file:///etc/passwd">]').replace("green", "&s;"),

@@ -13,6 +13,8 @@ from transduce.data.config import Column
 from transduce.data.formats.pair import Selection
 from transduce.errors import DataError
 
+MOST_COLUMNS = 1000
+
 
 class Columns(NamedTuple):
     """The columns of a pair, counted from 0, and whether the first row is a header."""
@@ -40,7 +42,7 @@ def choose_columns(first_row: Sequence[str], selection: Selection, *, location: 
     if source.column == target.column:
         raise DataError(
             f"{location}: both source and target would be column {source.column + 1}. "
-            "Set both data.source_column and data.target_column."
+            "Set both data.source_column and data.target_column (translate: --source-column, --target-column)."
         )
     return Columns(source.column, target.column, has_header=source.is_named or target.is_named)
 
@@ -82,7 +84,8 @@ def _find(
     if index is None:
         raise DataError(
             f"{location}: there is no column {column!r}; the first row has {quoted_names(first_row)}. "
-            "Set data.source_column and data.target_column to names of columns, or to numbers counted from 1."
+            "Set data.source_column and data.target_column (translate: --source-column, --target-column) to names of "
+            "columns, or to numbers counted from 1."
         )
     return _ColumnMatch(index, is_named=True)
 
@@ -91,7 +94,7 @@ def _header_without_column(first_row: Sequence[str], missing: str, language: str
     return DataError(
         f"{location}: the first row names the other column, but not the {missing}'s"
         f"{f' ({language})' if language else ''}; it has {quoted_names(first_row)}. "
-        f"Set data.{missing}_column to the name of a column, or to its number counted from 1."
+        f"Set data.{missing}_column (translate: --{missing}-column) to a column's name, or to its number from 1."
     )
 
 

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import zstandard
-
 from transduce.data.formats.zstandard_frames import ZstandardFrames
 from transduce.errors import DataError
 
@@ -82,7 +80,7 @@ class CorpusFile:
                 raise DataError(f"{self.path} changed while it was read. Start again when it is complete.")
         except FileNotFoundError as fault:
             raise DataError(self._missing()) from fault
-        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as fault:
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as fault:
             raise DataError(self._explain(fault)) from fault
 
     def lines(self) -> Iterator[str]:

@@ -34,8 +34,9 @@ def _record(line: str, *, location: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as fault:
+        column = f":{fault.colno}" if isinstance(fault, json.JSONDecodeError) else ""
         raise DataError(
-            f"{location}: this line is not JSON ({fault}). Every line must hold one whole object."
+            f"{location}{column}: this line is not JSON ({fault}). Every line must hold one whole object."
         ) from fault
     nested = record.get(NESTED_KEY) if isinstance(record, dict) else None
     record = nested if isinstance(nested, dict) else record

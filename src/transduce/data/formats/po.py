@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polib
 
+from transduce.data.formats.charsets import require_charset
 from transduce.data.formats.corpus_file import CorpusFile
 from transduce.data.formats.languages import language_matches, no_such_pair
 from transduce.data.formats.pair import Pair, Selection
@@ -21,7 +22,13 @@ from transduce.errors import DataError
 
 FUZZY, OBSOLETE, UNTRANSLATED, NO_PARTNER = "fuzzy", "obsolete", "untranslated", "not in the other catalogue"
 _CHARSET = re.compile(rb"charset=([\w.:-]{1,40})")
-_PROBE = 'msgid "\\n" +ADw- ~{'  # an encoding is usable for PO if it leaves these ASCII characters as they are
+_KEYWORD = re.compile(
+    r'[ \t\r\f\v]*+(?:#~\s*+)?(?:(msgctxt|msgid_plural|msgid|msgstr)\s*+(?:\[\s*+\d*+\s*+\]\s*+)?)?(?=(")?)'
+)
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+("?)\s*+')
+# polib joins the lines of a string or a comment in quadratic time, so longer ones are refused. A licence is shorter.
+_MOST_LINES = 2000
+_MOST_BYTES = 256 << 20
 _LINE_NUMBER = re.compile(r"\(line (\d+)\)(?:: (.*))?")
 _KEY = re.compile(r"[A-Za-z0-9]+(?:[._:/-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
 _FEWEST_KEYS, _SHARE_OF_KEYS = 5, 0.8
@@ -68,16 +75,45 @@ def parse_po(content: bytes, *, path: Path, encoding: str | None = None) -> poli
     """Parse a catalogue, in the given encoding or the one its header names; DataError if it is not a catalogue."""
     if not content.strip():
         raise DataError(f"{path} is empty. Give a catalogue with at least one entry, or leave it out.")
+    text = _CatalogueText(_decode(content, path=path, encoding=encoding))
+    lines = text.splitlines()
+    _require_closed_strings(lines, path=path)
     try:
-        return polib.pofile(_CatalogueText(_decode(content, path=path, encoding=encoding)), encoding="utf-8")
+        return polib.pofile(text, encoding="utf-8")
     except OSError as fault:
         found = _LINE_NUMBER.search(str(fault))
-        line, what = (found[1], found[2] or "an unexpected line") if found else ("1", str(fault))
+        line, what = (int(found[1]), found[2] or "an unexpected line") if found else (1, str(fault))
+        column = len(lines[line - 1]) - len(lines[line - 1].lstrip()) + 1
         raise DataError(
-            f"{path}:{line}: the file is not a PO catalogue here ({what}). Check it with `msgfmt --check`."
+            f"{path}:{line}:{column}: the file is not a PO catalogue here ({what}). Check it with `msgfmt --check`."
         ) from None
     except (ValueError, IndexError) as fault:
         raise DataError(f"{path} is not a PO catalogue ({fault}). Check it with `msgfmt --check`.") from None
+
+
+def _require_closed_strings(lines: Sequence[str], *, path: Path) -> None:
+    """Raise DataError for a string that lacks its final quote, which polib accepts, or that has too many lines."""
+    count = 0
+    for number, line in enumerate(lines, start=1):
+        keyword = _KEYWORD.match(line)
+        if keyword is None or not line.strip() or keyword[1]:
+            count = 0
+        count += 1
+        what, column = "", 1
+        if count > _MOST_LINES:
+            what = f"a string or comment has more than {_MOST_LINES:,} lines"
+        elif keyword is not None and keyword[2]:
+            string = _STRING.match(line, keyword.end())
+            assert string is not None, "the lookahead saw a quote"
+            if not string[1]:
+                what, column = "the string is not closed", keyword.end() + 1
+            elif string.end() < len(line):
+                what, column = "there is text after the string", string.end() + 1
+        if what:
+            raise DataError(
+                f"{path}:{number}:{column}: the file is not a PO catalogue here ({what}). Check it with "
+                "`msgfmt --check`."
+            )
 
 
 def _decode(content: bytes, *, path: Path, encoding: str | None) -> str:
@@ -98,15 +134,7 @@ def encoding_of_po(content: bytes, *, path: Path) -> str:
     name = found[1].decode("ascii", "replace") if found else "UTF-8"
     if name == "CHARSET":  # xgettext's placeholder
         return "utf-8"
-    try:
-        is_usable = _PROBE.encode("ascii").decode(name) == _PROBE
-    except (LookupError, ValueError):
-        is_usable = False
-    if not is_usable:
-        raise DataError(
-            f"{path}: the header has charset={name}, which is not an encoding for PO. Convert the file to UTF-8."
-        )
-    return name
+    return require_charset(name, path=path)
 
 
 def skip_reason(entry: polib.POEntry) -> str:
@@ -178,4 +206,9 @@ class _CatalogueText(str):
 
 def _read_bytes(file: CorpusFile) -> bytes:
     with file.opened() as stream:
-        return stream.read()
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise DataError(
+            f"{file.path} has more than {_MOST_BYTES >> 20} MiB, decompressed. A catalogue is read whole; split it."
+        )
+    return content

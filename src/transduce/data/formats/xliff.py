@@ -16,6 +16,7 @@ from transduce.data.formats.pair import Pair, Selection
 from transduce.data.formats.xml_units import Element, TranslationUnit, read_units
 
 UNITS = frozenset({"trans-unit", "unit"})
+CONTEXT = frozenset({"xliff", "file"})
 UNTRANSLATED, UNAPPROVED, NO_TRANSLATE = "untranslated", "not approved", "not to be translated"
 _UNAPPROVED_STATES = frozenset({"new", "initial"})
 _UNAPPROVED_PREFIX = "needs-"
@@ -35,7 +36,7 @@ def read_xliff(file: CorpusFile, selection: Selection) -> Iterator[Pair]:
     offered: Counter[str] = Counter()
     is_found = False
     with file.opened() as stream:
-        for unit in read_units(stream, path=file.path, names=UNITS):
+        for unit in read_units(stream, path=file.path, names=UNITS, context=CONTEXT):
             source_language, target_language = languages_of(unit)
             offered[f"{source_language or '?'} to {target_language or '?'}"] += 1
             is_reversed = is_reversed_pair(source_language, target_language, selection)

@@ -9,6 +9,7 @@ Every element has the byte offsets of its tags, so that a unit can be changed wi
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 from xml.parsers import expat
@@ -64,17 +65,26 @@ class TranslationUnit:
 
     element: Element
     context: Mapping[str, Element]
-    """By name, the last element that was opened before the unit and outside of any unit; it has no children."""
+    """By name, the last element that was opened before the unit and outside of any unit; it has no children.
+
+    Each unit has its own copy, so it holds only the names that a format asks for.
+    """
 
 
 def read_units(
-    stream: BinaryIO | Iterable[bytes], *, path: Path, names: frozenset[str], encoding: str | None = None
+    stream: BinaryIO | Iterable[bytes],
+    *,
+    path: Path,
+    names: frozenset[str],
+    context: frozenset[str] = frozenset(),
+    encoding: str | None = None,
 ) -> Iterator[TranslationUnit]:
     """Yield every element with one of these names; DataError for invalid XML, entities, and units beyond the limits.
 
-    The encoding is the one that the file declares, unless `encoding` is given.
+    A unit's context has the elements that `context` names. The encoding is the one that the file declares, unless
+    `encoding` is given.
     """
-    parser = _UnitParser(path, names, encoding)
+    parser = _UnitParser(path, names, context, encoding)
     chunks = stream if not hasattr(stream, "read") else iter(lambda: stream.read(_CHUNK_BYTES), b"")
     for chunk in chunks:
         yield from parser.feed(chunk)
@@ -84,9 +94,10 @@ def read_units(
 class _UnitParser:
     """Collects Expat's events into units."""
 
-    def __init__(self, path: Path, names: frozenset[str], encoding: str | None) -> None:
+    def __init__(self, path: Path, names: frozenset[str], context: frozenset[str], encoding: str | None) -> None:
         self._path = path
         self._names = names
+        self._context_names = context
         self._open: list[Element] = []
         self._context: dict[str, Element] = {}
         self._size = 0
@@ -113,8 +124,9 @@ class _UnitParser:
                 raise DataError(
                     f"{self._path} is empty. Give a file with at least one unit, or leave it out."
                 ) from None
+            place = f"{self._path}:{fault.lineno}:{fault.offset + 1}"
             raise DataError(
-                f"{self._path}:{fault.lineno}: the file is not well-formed XML ({expat.ErrorString(fault.code)}). "
+                f"{place}: the file is not well-formed XML ({expat.ErrorString(fault.code)}). "
                 "Fix it, or export it again from the tool that wrote it."
             ) from None
         except (LookupError, ValueError) as fault:
@@ -154,7 +166,7 @@ class _UnitParser:
         elif local in self._names:
             self._size = 0
             self._open.append(element)
-        else:
+        elif local in self._context_names:
             self._context[local] = element
 
     def _end(self, name: str) -> None:
@@ -163,6 +175,7 @@ class _UnitParser:
             return
         element = self._open.pop()
         element.inside_end = self._expat.CurrentByteIndex
+        element.children = _with_joined_texts(element.children)
         self._last_tags.append((element, "end"))
         if not self._open:
             self._last_unit = TranslationUnit(element, dict(self._context))
@@ -170,11 +183,7 @@ class _UnitParser:
     def _text(self, text: str) -> None:
         self._end_last_tag()
         if self._open:
-            children = self._open[-1].children
-            if children and isinstance(children[-1], str):
-                children[-1] += text
-            else:
-                children.append(text)
+            self._open[-1].children.append(text)
             self._count(len(text))
 
     def _count(self, size: int) -> None:
@@ -194,7 +203,17 @@ class _UnitParser:
         )
 
     def _fault(self, what: str) -> DataError:
-        return DataError(f"{self._path}:{self._expat.CurrentLineNumber}: {what}.")
+        place = f"{self._expat.CurrentLineNumber}:{self._expat.CurrentColumnNumber + 1}"
+        return DataError(f"{self._path}:{place}: {what}.")
+
+
+def _with_joined_texts(children: list[Element | str]) -> list[Element | str]:
+    """Return the children with neighbouring texts joined: Expat passes every line of a text on its own."""
+    joined: list[Element | str] = []
+    for is_text, run in groupby(children, key=lambda child: isinstance(child, str)):
+        members = list(run)
+        joined += ["".join(map(str, members))] if is_text else members
+    return joined
 
 
 def _attribute_name(key: str) -> str:

@@ -7,7 +7,7 @@ an error.
 import io
 from typing import BinaryIO
 
-import zstandard
+from transduce.extras import require
 
 # Four compressed bytes can hold 128 KiB, so the size of a chunk bounds the memory that decompressing it takes.
 _CHUNK_BYTES = 4096
@@ -17,8 +17,12 @@ class ZstandardFrames(io.RawIOBase):
     """The decompressed content of all frames of a Zstandard stream, one after the other."""
 
     def __init__(self, stream: BinaryIO) -> None:
+        require(("zstandard",), purpose="Reading .zst files", extra="train")
+        import zstandard
+
         self._stream = stream
         self._decompressor = zstandard.ZstdDecompressor()
+        self._fault = zstandard.ZstdError
         self._frame: zstandard.ZstdDecompressionObj | None = None
         self._compressed = b""
         self._ready = b""
@@ -28,7 +32,7 @@ class ZstandardFrames(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
-        """Read what one chunk gives into the buffer; return 0 at the end, EOFError if the last frame is cut off."""
+        """Fill the buffer from one chunk; return 0 at the end, raise EOFError if the last frame is cut off."""
         while not self._ready:
             compressed = self._compressed or self._stream.read(_CHUNK_BYTES)
             if not compressed:
@@ -37,7 +41,10 @@ class ZstandardFrames(io.RawIOBase):
                 return 0
             if self._frame is None:
                 self._frame = self._decompressor.decompressobj()
-            self._ready = self._frame.decompress(compressed)
+            try:
+                self._ready = self._frame.decompress(compressed)
+            except self._fault as fault:
+                raise OSError(str(fault)) from None
             self._compressed = b""
             if self._frame.eof:
                 self._compressed, self._frame = self._frame.unused_data, None

@@ -1,0 +1,8 @@
+// The products of vector_avx2.h through AVX-VNNI. Compiled but never run: no such processor was available.
+#include "vector_avx2.h"
+#include "kernel_bodies.h"
+
+namespace transduce {
+extern const Kernels avx_vnni_kernels;
+const Kernels avx_vnni_kernels = table("avx_vnni");
+}  // namespace transduce

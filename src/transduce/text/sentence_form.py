@@ -1,0 +1,55 @@
+"""The form of a sentence that a translation keeps: its final punctuation, and its capitals.
+
+Models trained on whole sentences end everything with a full stop, even the label of a button. A mark is removed if
+the source has none, added if only the source has one, and made a colon or an ellipsis if the source ends in that. Other
+marks may differ: German has "!" after a request where English has ".".
+"""
+
+import re
+
+_ENDING = re.compile(r"(?:\.{2,}|[.!?:…。！？：])$")
+_CLOSING = "\"'”“’‘)]»›」』）"
+_LETTERS = re.compile(r"[^\W\d_]")
+_CAPITAL_NOUNS = frozenset({"de", "lb", "nds"})
+"""Languages that write nouns with a capital, so that a first capital may belong to the word."""
+
+
+def keep_form(source: str, translation: str, *, language: str | None) -> str:
+    """Return the translation, into `language`, with the final punctuation and the capitals of its source.
+
+    A source without letters, such as "=" or "12", is its own translation.
+    """
+    if not _LETTERS.search(source):
+        return source
+    return _keep_capitals(source, _keep_ending(source, translation), language=language)
+
+
+def _keep_ending(source: str, translation: str) -> str:
+    wanted, found = (_ENDING.search(text.rstrip()) for text in (source, translation))
+    bare = translation.rstrip()[: found.start()] if found else translation.rstrip()
+    if not bare:
+        return translation
+    if wanted is None:
+        is_quoted = _ENDING.search(source.rstrip().rstrip(_CLOSING)) is not None  # the mark is inside of quotes
+        return bare if found and not is_quoted else translation
+    if found is None:
+        return bare + wanted[0] if bare[-1].isalnum() else translation
+    is_other_kind = wanted[0] in ":：…" or wanted[0].startswith("..")
+    return bare.rstrip() + wanted[0] if is_other_kind else translation
+
+
+def _keep_capitals(source: str, translation: str, *, language: str | None) -> str:
+    letters = _LETTERS.findall(source)
+    first = _LETTERS.search(translation)
+    if not letters or first is None:
+        return translation
+    if len(letters) > 3 and source.isupper():
+        return translation.upper()
+    if translation[: first.start()].strip():  # it begins with a placeholder or a number
+        return translation
+    if letters[0].isupper() and source.lstrip()[0].isalpha():
+        return translation[: first.start()] + first[0].upper() + translation[first.end() :]
+    has_small_start = letters[0].islower() and (language or "de").partition("-")[0] not in _CAPITAL_NOUNS
+    if has_small_start and not translation[first.end() :][:1].isupper():
+        return translation[: first.start()] + first[0].lower() + translation[first.end() :]
+    return translation

@@ -1,0 +1,39 @@
+"""Sentences of validation text that are in the training text too."""
+
+from pathlib import Path
+
+from tests.data.test_preparation import Watcher, build, config
+
+from transduce.data.sentence_hashes import are_known, hashes_after_folding, sentence_hashes
+from transduce.data.token_store import TokenStore
+
+
+def test_the_leak_check_folds_case_spaces_and_punctuation(tmp_path: Path) -> None:
+    lines = [f"Sentence number {n}.\tSatz Nummer {n}.\n" for n in range(40)]
+    (tmp_path / "train.tsv").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "valid.tsv").write_text("sentence  NUMBER 3 !\tx\nAnother one.\ty\n", encoding="utf-8")
+    watcher = Watcher()
+    given = config(tmp_path / "train.tsv", valid=[str(tmp_path / "valid.tsv")], held_out_test=0)
+    prepared = build(given, tmp_path / "data", watcher)
+    assert prepared.report.splits["valid"].seen_in_training == 1
+    assert any("1 of 2 valid sources are in the training text too" in warning for warning in watcher.warnings)
+    known = prepared.training_hashes()
+    assert are_known(hashes_after_folding(["sentence number 7"]), known).all()
+    assert are_known(sentence_hashes(["Sentence number 7."]), known).all()  # as earlier versions ask
+
+
+def test_no_held_out_source_differs_from_a_training_source_by_case_or_punctuation_alone(tmp_path: Path) -> None:
+    lines = [f"Sentence {n}{end}\tSatz {n} {end}{n}\n" for n in range(60) for end in (".", "!", " ?")]
+    (tmp_path / "train.tsv").write_text("".join(lines), encoding="utf-8")
+    given = config(tmp_path / "train.tsv", held_out_valid=60, held_out_test=0)
+    prepared = build(given, tmp_path / "data")
+    assert prepared.valid is not None
+    assert prepared.report.splits["valid"].seen_in_training == 0
+
+
+def test_a_store_of_an_earlier_version_has_no_folded_hashes(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("One.\tEins.\nTwo.\tZwei.\n", encoding="utf-8")
+    build(config(tmp_path / "train.tsv", held_out_valid=0), tmp_path / "data")
+    (tmp_path / "data" / "train" / "source.folded_hashes").unlink()
+    store = TokenStore.open(tmp_path / "data" / "train")
+    assert store.known_hashes().tolist() == sorted(sentence_hashes(["One.", "Two."]).tolist())

@@ -1,0 +1,91 @@
+"""Placeholders, URLs, tags and numbers come back, with the bundled model, which saw no placeholders in training."""
+
+import re
+
+import pytest
+
+import transduce
+from transduce.text.numbers import missing_numbers
+from transduce.translator import Glossary, Translator
+
+LINES = [
+    "Please open {name} and visit https://example.org/x now.",
+    "You have %d new messages.",
+    "Write to info@example.org if you need help.",
+    "The file {0} is larger than {1}.",
+    "My friend {name} lives in {city}, and {name} is old.",
+    "Click <b>here</b> now.",
+    "({n})",
+    "${user} has joined the room. Welcome, {{title}}!",
+]
+PLACEHOLDER = re.compile(r"https?://\S+?(?=[.,!?]?(?:\s|$))|[\w.]+@[\w.]+\w|%\w|\$?\{\{?\w+\}\}?|</?b>")
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return transduce.load("en-de", threads=1)
+
+
+def test_every_placeholder_comes_back_once_with_space_around_it(translator: Translator) -> None:
+    reported = translator.translate(LINES, keep_placeholders="report")
+    assert sum(bool(own.missing) for own in reported) >= 6, "without a second search they get lost; else nothing shows"
+    for line, own in zip(LINES, translator.translate(LINES), strict=True):
+        assert sorted(PLACEHOLDER.findall(own.text)) == sorted(PLACEHOLDER.findall(line)), own.text
+        assert own.missing == own.surplus == ()
+        assert not re.search(r"\w(?:https|\{|%|\$)|[}]\w|\S<b>\w+\s</b>", own.text), own.text
+    assert all(own.missing == () for own in translator.translate(LINES, keep_placeholders="off"))
+
+
+def test_words_around_a_placeholder_are_translated_as_around_a_name(translator: Translator) -> None:
+    found = translator.translate(LINES[0]).text
+    assert {"bitte", "öffnen", "besuchen"} <= set(found.lower().replace(",", "").split()), found
+    assert found.index("{name}") < found.index("https://example.org/x")
+    assert translator.translate("Welcome to {city}!").text == "Willkommen in {city}!"
+
+
+def test_every_alternative_has_the_placeholders_and_company_changes_nothing(translator: Translator) -> None:
+    together = translator.translate(LINES, alternatives=3)
+    for line, own in zip(LINES, together, strict=True):
+        assert own == translator.translate(line, alternatives=3)
+        for alternative in own.alternatives:
+            assert sorted(PLACEHOLDER.findall(alternative.text)) == sorted(PLACEHOLDER.findall(line))
+
+
+def test_a_closing_tag_comes_after_its_opening_tag(translator: Translator) -> None:
+    texts = ["Open the <b>red</b> <i>door</i>, please.", "<b>Yes</b> and <b>no</b>."]
+    for own in translator.translate(texts, alternatives=4):
+        for alternative in own.alternatives:
+            tags = re.findall(r"</?[bi]>", alternative.text)
+            depths = [sum(1 if tag[1] != "/" else -1 for tag in tags[: n + 1]) for n in range(len(tags))]
+            assert min(depths) >= 0 == depths[-1], alternative.text
+
+
+def test_numbers_are_searched_for_and_reported_if_they_are_lost(translator: Translator) -> None:
+    text = "Can we meet on February the 28th, around 3:00 p.m.?"
+    reported = translator.translate(text, keep_placeholders="report")
+    assert reported.missing_numbers == missing_numbers(text, reported.text) != ()
+    assert reported.doubts == ("numbers",)
+    kept = translator.translate(text)
+    assert kept.missing_numbers == kept.doubts == ()
+    assert translator.translate(text, keep_placeholders="off").missing_numbers == ()
+
+
+def test_samples_are_only_reported(translator: Translator) -> None:
+    found = translator.translate(LINES[0], sample=True)
+    assert found.missing
+
+
+def test_a_term_replaces_the_word_that_the_model_would_write(translator: Translator) -> None:
+    glossary = Glossary((("dog", "Vierbeiner"), ("car", "Kraftfahrzeug")))
+    found = translator.translate(["The dog barks.", "My car is red."], glossary=glossary)
+    assert "Hund" not in found[0].text
+    assert found[1].text == "Mein Kraftfahrzeug ist rot."
+    assert "Vierbeiner" in found[0].text
+
+
+def test_a_label_has_no_full_stop_and_a_confidence(translator: Translator) -> None:
+    with_form, without = translator.translate("I am hungry"), translator.translate("I am hungry", keep_form=False)
+    assert without.text.endswith(".")
+    assert with_form.text == without.text[:-1]
+    assert with_form.confidence is not None
+    assert 0 < with_form.confidence < 1
