@@ -127,8 +127,8 @@ def with_other_name(pair: Pair, chance: random.Random) -> Pair | None:
 
 def with_number(pair: Pair, chance: random.Random) -> Pair | None:
     """Put new digits in the place of digits or of a number word that both sides have once."""
-    found = re.findall(r"\d+", pair[0])
-    if len(found) == 1 and re.findall(r"\d+", pair[1]) == found:
+    found = re.findall(r"\b\d+\b", pair[0])
+    if len(found) == 1 and re.findall(r"\b\d+\b", pair[1]) == found:
         return put(pair, found[0], str(chance.randint(2, 10 ** len(found[0]))))
     for english, german in (words.split("=") for words in NUMBER_WORDS):
         if all(len(re.findall(rf"\b{word}\b", side)) == 1 for word, side in zip((english, german), pair, strict=True)):

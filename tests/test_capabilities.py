@@ -71,6 +71,7 @@ TINY: dict[str, dict[str, Any]] = {
         "length_factor": 2.0,
         "length_extra": 3,
     },
+    "language-model": {"d_model": 24, "layers": 2, "d_ff": 32, "heads": 3},
     "memory-network": {"d_model": 12, "hops": 2, "positions": 19},
     "rnnsearch": {"d_model": 12, "embedding_width": 10, "alignment_width": 7, "output_width": 10},
 }
@@ -279,7 +280,7 @@ def test_a_value_that_does_not_exist_is_never_taken_for_another(tmp_path: Path, 
     model = saved(new_network(configured("transformer", {})), tmp_path / "model")
     naming = f'{name} = "spiral"' if kind == "transformer" else f'kind = "{config.kind}"'
     assert_all_decline(config, naming=naming, model=model)
-    with pytest.raises((AssertionError, KeyError)):
+    with pytest.raises((AssertionError, KeyError, ValueError)):
         new_network(config)
 
 

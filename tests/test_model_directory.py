@@ -141,6 +141,9 @@ def test_damaged_hashes_are_refused(tmp_path: Path, network: Transformer, tokeni
     file = tmp_path / "training_hashes.safetensors"
     header = b'{"hashes":{"dtype":"U64","shape":[2],"data_offsets":[0,16]},"__metadata__":[]}'
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
+    with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: .* its manifest says"):
+        load_model(tmp_path).training_hashes()
+    write_manifest(tmp_path)
     with pytest.raises(ModelError, match=r"training_hashes.safetensors is damaged: its header"):
         load_model(tmp_path).training_hashes()
 
@@ -333,7 +336,7 @@ def test_refusals_say_what_is_wrong(tmp_path: Path, network: Transformer, tokeni
         load_model(wider)
     deep = copy("deep")
     damage_config(deep, architecture={**architecture, "layers": 10**9})
-    with pytest.raises(ModelError, match="too few for the layers"):
+    with pytest.raises(ModelError, match="more than 512 layers"):
         load_model(deep)
     other = copy("other")
     (other / "tokenizer.model").write_bytes(BpeTokenizer.learn(LINES, vocabulary_size=290).to_bytes())
@@ -374,7 +377,9 @@ def test_sizes_beyond_all_memory_are_refused(
     content["architecture"]["d_model"] *= factor
     (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
     write_manifest(folder)
-    with pytest.raises(ModelError, match=r"weights.safetensors does not fit config.json"):
+    with pytest.raises(
+        ModelError, match=r"weights.safetensors does not fit config.json|config.json is damaged: a number of \d+ digits"
+    ):
         load_model(folder)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field
 
 from transduce.model.config import ModelConfig
+from transduce.model.language_model_config import LanguageModelConfig
 from transduce.networks.config import NetworkConfig
 from transduce.networks.cost import parameter_count
 from transduce.networks.handled import Handled
@@ -33,6 +34,7 @@ CONFIGS: Mapping[str, type[NetworkConfig]] = {
     "bytenet": ByteNetConfig,
     "neural-gpu": NeuralGpuConfig,
     "memory-network": MemoryNetworkConfig,
+    "language-model": LanguageModelConfig,
 }
 
 FORMAT_1 = Handled(
@@ -68,7 +70,8 @@ AnyConfig = Annotated[
         | ConvS2SConfig
         | ByteNetConfig
         | NeuralGpuConfig
-        | MemoryNetworkConfig,
+        | MemoryNetworkConfig
+        | LanguageModelConfig,
         Field(discriminator="kind"),
     ],
     BeforeValidator(_with_default_kind),
@@ -119,3 +122,8 @@ def authors_parameter_count(config: ModelConfig) -> int:
     """
     as_coded = config.model_copy(update={"vocabulary_size": _AUTHORS_VOCABULARY, "attention_bias": True})
     return parameter_count(as_coded) + _AUTHORS_TARGET_SPACES * config.d_model
+
+
+def reads_text_alone(config: NetworkConfig) -> bool:
+    """Return whether a network of this kind is a language model: it learns from text without translations."""
+    return isinstance(config, LanguageModelConfig)

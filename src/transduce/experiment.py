@@ -28,6 +28,7 @@ from transduce.architectures import (
     AnyConfig,
     has_source_vocabulary,
     own_source_vocabulary,
+    reads_text_alone,
     without_kind,
 )
 from transduce.data.config import CorpusConfig, DataConfig
@@ -81,6 +82,38 @@ class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
             )
         if data.vocabularies == "shared" and own_source_vocabulary(model) is not None:
             raise ValueError('model.source_vocabulary_size needs data.vocabularies = "separate".')
+        return self
+
+    @model_validator(mode="after")
+    def a_language_model_reads_text(self) -> Self:
+        """Refuse text without translations for another network than a language model, and the other way round."""
+        data, training, model = self.data, self.training, self.model
+        if not reads_text_alone(model):
+            if data.text:
+                raise ValueError(
+                    f'data.text has no translations, and model.kind = "{model.kind}" learns from pairs. Set model.kind '
+                    '= "language-model", choose a preset such as gpt-tiny, or give data.train instead.'
+                )
+            return self
+        if data.training_corpora:
+            raise ValueError(
+                'model.kind = "language-model" learns from text without translations: give it as data.text '
+                "(--text-file), not as data.train."
+            )
+        named = {
+            "training.bpe_dropout": training.bpe_dropout > 0.0,
+            "training.teacher_steps": training.teacher_steps is not None,
+            "training.shortlist": bool(training.shortlist),
+            'training.best_by = "bleu"': training.best_by == "bleu",
+        }
+        if wrong := [name for name, is_set in named.items() if is_set]:
+            raise ValueError(f"A language model does not translate, so leave out {', '.join(wrong)}.")
+        longest = getattr(model, "learned_positions", 0)
+        if getattr(model, "positions", "none") == "learned" and data.max_length > longest:
+            raise ValueError(
+                f"data.max_length = {data.max_length} is the length of a block, and model.learned_positions = "
+                f"{longest} has fewer positions. Make them equal."
+            )
         return self
 
     @model_validator(mode="after")

@@ -16,16 +16,19 @@ import os
 import platform
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from transduce.errors import RunError
 
 MANIFEST = "manifest.json"
+_LARGEST_JSON = 1 << 20
+_MOST_DIGITS = 18  # what fits 64 bits; Python's own limit is 4,300, and a product of two such numbers exceeds it
 _BEING_WRITTEN = ".being-written"
 _BEING_REPLACED = ".being-replaced"
 _NO_SPACE = "Free some space on that disk, or choose a folder on another one; what was there before is unchanged."
@@ -181,38 +184,69 @@ def write_manifest(folder: Path) -> None:
     write_atomically(folder / MANIFEST, json.dumps({"files": files}, indent=1, sort_keys=True) + "\n")
 
 
-def manifest_fault(folder: Path, *, only: Container[str] | None = None) -> str | None:
-    """Return how `folder` differs from its manifest; None if every file, or every one in `only`, is intact."""
+def manifest_fault(folder: Path, *, only: Collection[str] | None = None) -> str | None:
+    """Return how `folder` differs from its manifest; None if all files, or those in `only`, are listed and intact."""
     try:
-        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files = read_json(folder, MANIFEST)["files"]
     except FileNotFoundError:
         return f"{folder / MANIFEST} is missing"
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as fault:
         return f"{folder / MANIFEST} cannot be read ({fault})"
     if not isinstance(files, dict):
         return f"{folder / MANIFEST} cannot be read (its files are not a table)"
+    if unlisted := sorted(set(only or ()) - set(files)):
+        return f"{folder / MANIFEST} does not list {unlisted[0]}"
     for name, expected in files.items():
         if not isinstance(expected, dict) or Path(name).anchor or ".." in Path(name).parts:
             return f"{folder / MANIFEST} has an invalid entry {name!r}"
         if only is None or name in only:
-            fault_of_file = _fault_of_file(folder / name, expected)
+            fault_of_file = _fault_of_file(folder, name, expected)
             if fault_of_file is not None:
                 return fault_of_file
     return None
 
 
-def _fault_of_file(file: Path, expected: dict[str, object]) -> str | None:
+def _fault_of_file(folder: Path, name: str, expected: dict[str, object]) -> str | None:
+    file = folder / name
     try:
-        if not file.is_file():
-            return f"{file} is missing"
+        require_regular(folder, name)
         size = file.stat().st_size
         if size != expected.get("bytes"):
             return f"{file} has {size:,} bytes, but its manifest says {expected.get('bytes')}"
         if sha256_of_file(file) != expected.get("sha256"):
             return f"{file} does not match its SHA-256"
-    except OSError as fault:
-        return f"{file} cannot be read ({fault.strerror})"
+    except FileNotFoundError:
+        return f"{file} is missing"
+    except (OSError, ValueError) as fault:
+        return f"{file} cannot be read ({getattr(fault, 'strerror', None) or fault})"
     return None
+
+
+def require_regular(folder: Path, name: str, *, most: int | None = None) -> None:
+    """Raise ValueError unless `name` is a regular file inside `folder`, of at most `most` bytes.
+
+    A folder from others may hold a pipe, which never ends, a device, or a link to a file elsewhere.
+    """
+    file = (folder / name).resolve(strict=True)
+    if not file.is_relative_to(folder.resolve()):
+        raise ValueError("it is a link to a place outside its folder")
+    if not file.is_file():
+        raise ValueError("it is not a regular file")
+    if most is not None and file.stat().st_size > most:
+        raise ValueError(f"it has {file.stat().st_size:,} bytes, and may have {most:,}")
+
+
+def read_json(folder: Path, name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return the content of a JSON file of a folder that may come from others; OSError or ValueError if unreadable."""
+    require_regular(folder, name, most=_LARGEST_JSON)
+    return json.loads((folder / name).read_text(encoding="utf-8"), parse_int=bounded_integer)
+
+
+def bounded_integer(digits: str) -> int:
+    """Return an integer of a JSON text; ValueError if no size, count or identifier can be as large."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
 
 
 def sha256_of_file(path: Path) -> str:
@@ -245,8 +279,12 @@ def locked(path: Path, *, purpose: str) -> Iterator[None]:
     """
     with disk_faults_explained(path):
         make_folder(path.parent)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        # Without O_NOFOLLOW, a link in the place of the lock would let us overwrite the file that it names.
+        flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o666)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise RunError(f"{path} is a device or a pipe, not a file. Delete it and start again.")
         if not _try_lock(descriptor, path=path):
             holder = os.read(descriptor, 1000).decode("utf-8", errors="replace").strip() or "just started"
             raise RunError(

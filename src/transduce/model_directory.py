@@ -25,7 +25,7 @@ from transduce.architectures import FORMAT_1, AnyConfig, own_source_vocabulary, 
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.extras import require_torch
-from transduce.files import directory_written_atomically, manifest_fault, recover_directory
+from transduce.files import directory_written_atomically, manifest_fault, read_json, recover_directory
 from transduce.tensor_file import Array, TensorFile, read_header, read_tensors, upper_halves, write_tensors
 from transduce.text.tokenizer import TokenizerKind
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
@@ -38,7 +38,8 @@ FORMAT_VERSION = 2
 """The newest format that this version reads. It writes format 1 if possible, so that older versions can read it."""
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
-_LARGEST_CONFIG = 1 << 20
+_LARGEST_TOKENIZER = 64 << 20
+_MOST_LAYERS = 512
 
 Storage = Literal["float32", "bf16", "int8"]
 
@@ -118,6 +119,10 @@ class ModelDirectory:
         path = self.folder / TRAINING_HASHES
         if not path.exists():
             return None
+        if (fault := manifest_fault(self.folder, only={TRAINING_HASHES})) is not None:
+            raise ModelError(
+                f"{path} is damaged: {fault}. Copy the folder again, or delete it to go without the hashes."
+            )
         tensors = read_tensors(path)
         if set(tensors) != {"hashes"} or tensors["hashes"].dtype != np.uint64:
             raise ModelError(f"{path} does not hold the hashes of training sentences. Delete it to go without them.")
@@ -129,9 +134,9 @@ class ModelDirectory:
         if not path.exists():
             return None
         size, sources = self.tokenizers.vocabulary_size, self.tokenizers.source.vocabulary_size
-        lists = read_tensors(path)
-        found = {name: (ids.dtype, ids.shape) for name, ids in lists.items()}
         fault = manifest_fault(self.folder, only={SHORTLIST})
+        lists = read_tensors(path) if fault is None else {}
+        found = {name: (ids.dtype, ids.shape) for name, ids in lists.items()}
         if fault is None and not _are_lists(found, source_vocabulary_size=sources):
             fault = f"it holds {', '.join(sorted(found)) or 'nothing'}, not lists for {sources:,} tokens"
         if fault is None and any(((ids < 0) | (ids >= size)).any() for ids in lists.values()):
@@ -214,6 +219,10 @@ def load_model(folder: Path) -> ModelDirectory:
         if not (folder / name).is_file():
             raise ModelError(f"{folder} is not a complete model directory: {name} is missing. Copy the folder again.")
     fault = manifest_fault(folder, only={CONFIG, WEIGHTS, *tokenizers})
+    for name in tokenizers:
+        size = (folder / name).stat().st_size
+        if fault is None and size > _LARGEST_TOKENIZER:
+            fault = f"{name} has {size:,} bytes, and may have {_LARGEST_TOKENIZER:,}"
     if fault is not None:
         raise ModelError(f"{folder} is damaged: {fault}. Copy the folder again from where it came.")
     return ModelDirectory(
@@ -250,13 +259,11 @@ def read_description(folder: Path) -> Description:
     path = folder / CONFIG
     if not folder.is_dir():
         raise ModelError(f"There is no model at {folder}. Give the folder that holds {CONFIG} and {WEIGHTS}.")
-    if not path.is_file():
-        raise ModelError(f"{folder} is not a model directory: it has no {CONFIG}.")
     try:
-        if path.stat().st_size > _LARGEST_CONFIG:
-            raise ValueError(f"it has {path.stat().st_size:,} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(folder, CONFIG)
         found = content.get("format"), content.get("format_version")
+    except FileNotFoundError:
+        raise ModelError(f"{folder} is not a model directory: it has no {CONFIG}.") from None
     except (OSError, ValueError, AttributeError, RecursionError) as fault:
         raise ModelError(f"{path} is damaged: {fault}. Copy the folder again from where it came.") from None
     if found[0] != "transduce":
@@ -267,7 +274,10 @@ def read_description(folder: Path) -> Description:
             "Update transduce."
         )
     try:
-        return Description.model_validate(content)
+        description = Description.model_validate(content)
+        if description.architecture.depth > _MOST_LAYERS:
+            raise ModelError(f"{path} names more than {_MOST_LAYERS} layers; such a model cannot be loaded.")
+        return description
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(str(part) for part in without_kind(first["loc"]))

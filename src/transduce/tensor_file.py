@@ -19,7 +19,8 @@ from transduce.errors import ModelError
 
 Array = NDArray[Any]
 _LONGEST_HEADER = 16 << 20
-_TYPES = {"U64": "<u8", "F32": "<f4", "I32": "<i4", "BF16": "<u2", "I8": "|i1"}
+_MOST_AXES, _LARGEST_EXTENT = 8, 1 << 48
+_TYPES = {"U64": "<u8", "I64": "<i8", "F32": "<f4", "I32": "<i4", "BF16": "<u2", "F16": "<f2", "I8": "|i1"}
 """In the order of their arrays in a file: by descending alignment, so that each array is aligned."""
 
 
@@ -78,9 +79,11 @@ def end_of_arrays(header: Mapping[str, Mapping[str, Any]]) -> int:
     """Return where the last array ends; raise ValueError unless the arrays fill the file without gap or overlap."""
     end = 0
     for entry in sorted(header.values(), key=lambda entry: tuple(entry["data_offsets"])):
+        if len(entry["shape"]) > _MOST_AXES:
+            raise ValueError("too many axes")
         count = np.dtype(_TYPES[entry["dtype"]]).itemsize
         for extent in entry["shape"]:
-            if type(extent) is not int or extent < 0:
+            if type(extent) is not int or not 0 <= extent < _LARGEST_EXTENT:
                 raise ValueError("impossible shape")
             count *= extent
         if entry["data_offsets"] != [end, end + count]:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from transduce.model.config import ModelConfig
+from transduce.model.language_model import LanguageModel
+from transduce.model.language_model_config import LanguageModelConfig
 from transduce.model.transformer import Transformer
 from transduce.networks.config import NetworkConfig
 from transduce.networks.network import Network
@@ -40,6 +42,7 @@ NETWORKS: Mapping[str, tuple[type[NetworkConfig], Any]] = {
     "bytenet": (ByteNetConfig, ByteNet),
     "neural-gpu": (NeuralGpuConfig, NeuralGpu),
     "memory-network": (MemoryNetworkConfig, MemoryNetwork),
+    "language-model": (LanguageModelConfig, LanguageModel),
 }
 """The config and the class of each kind; `Any`, since each class takes its own config."""
 

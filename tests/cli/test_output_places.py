@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from tests.cli.conftest import SOURCES, TARGETS, make_model, write_lines
 from tests.cli.forked_commands import Ended, ForkedCommands
+from tests.importing.marian_folder import write_folder
 
 from transduce.cli.application import app
 
@@ -51,6 +52,8 @@ OUTPUTS: dict[str, tuple[Output, ...]] = {
     ),
     "compare": (Output("html", ("compare", "run", "other_run", "--html", "PLACE"), ending=".html"),),
     "attention": (Output("output", ("attention", "model", "it rains", "--output", "PLACE"), ending=".html"),),
+    "import_model": (Output("destination", ("import", "marian", "PLACE"), is_folder=True),),
+    "paper": (Output("output", ("paper", "claims", "--run", "--budget", "1s", "--output", "PLACE"), is_folder=True),),
     "export": tuple(
         Output("destination", ("export", "model", "PLACE", "--format", name), ending=ending, is_folder=not ending)
         for name, ending in (("huggingface", ""), ("ctranslate2", ""), ("argos", ".argosmodel"), ("transduce", ""))
@@ -60,6 +63,7 @@ INPUTS = {("train", "experiment"), ("evaluate", "reference"), ("evaluate", "hypo
     ("attention", "glossary"),
     ("average", "run"),
     ("export", "card"),
+    ("import_model", "source"),
     ("models", "folders"),
     ("serve", "api_key_file"),
     ("serve", "config"),
@@ -79,6 +83,8 @@ STDOUT: dict[str, tuple[str, ...]] = {
     "attention": ("attention", "model", "it rains", "--json"),
     "export": ("export", "model", "exported", "--format", "transduce"),
     "serve": (),
+    "import_model": ("import", "marian", "imported"),
+    "paper": ("paper", "table3"),
     "models": ("models", "."),
     "settings": ("settings",),
     "describe": ("describe", "tiny"),
@@ -86,7 +92,7 @@ STDOUT: dict[str, tuple[str, ...]] = {
 }
 WITHOUT_STDOUT = {"serve"}
 """The server goes on: its log has the address as well."""
-LONG = {("demo", "output"), ("demo", "json_file")}
+LONG = {("demo", "output"), ("demo", "json_file"), ("paper", "output")}
 """Outputs of work that takes half a minute: only places that the command refuses before it begins."""
 
 
@@ -104,6 +110,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, commands: ForkedCommands)
     make_model(folder / "model", seed=3, steps=0)
     write_lines(folder / "corpus.tsv", [f"{s}\t{t}" for s, t in zip(SOURCES, TARGETS, strict=True)] * 20)
     write_lines(folder / "text.txt", SOURCES)
+    write_folder(folder / "marian")
     write_lines(folder / "text.po", ['msgid ""', 'msgstr ""', "", 'msgid "it rains"', 'msgstr ""'])
     for run in ("run", "other_run"):
         trained = commands.run(*TRAIN, "--output", run, folder=folder)

@@ -6,6 +6,7 @@ from tests.data.test_preparation import Watcher, build, config
 
 from transduce.data.sentence_hashes import are_known, hashes_after_folding, sentence_hashes
 from transduce.data.token_store import TokenStore
+from transduce.files import write_manifest
 
 
 def test_the_leak_check_folds_case_spaces_and_punctuation(tmp_path: Path) -> None:
@@ -35,5 +36,6 @@ def test_a_store_of_an_earlier_version_has_no_folded_hashes(tmp_path: Path) -> N
     (tmp_path / "train.tsv").write_text("One.\tEins.\nTwo.\tZwei.\n", encoding="utf-8")
     build(config(tmp_path / "train.tsv", held_out_valid=0), tmp_path / "data")
     (tmp_path / "data" / "train" / "source.folded_hashes").unlink()
+    write_manifest(tmp_path / "data" / "train")
     store = TokenStore.open(tmp_path / "data" / "train")
     assert store.known_hashes().tolist() == sorted(sentence_hashes(["One.", "Two."]).tolist())

@@ -14,7 +14,13 @@ VISITS = re.findall(r"^- (Read|Skim) \[\S+\]\((\S+)\)(.*?)(?=^- |\n\n|\Z)", TEXT
 
 FASTEST = 50  # lines a minute
 TO_SKIM = 0.3  # minutes
-OPTIONS = {"neighbourhood.py", "normalization.py", "ssru.py"}  # alternatives to parts of the paper's network
+OPTIONS = {
+    "neighbourhood.py",
+    "normalization.py",
+    "ssru.py",
+    "language_model.py",
+    "language_model_config.py",
+}  # alternatives to parts of the paper's network
 
 
 def lines_of(link: str) -> int:

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
+from transduce.model.language_model_config import LanguageModelConfig
 from transduce.networks.config import NetworkConfig
 from transduce.networks.network import Network
 from transduce.networks.torch_stepper import TorchStepper
@@ -54,6 +55,25 @@ SIZES: dict[str, NetworkConfig] = {
     ),
     "memory-network": MemoryNetworkConfig(vocabulary_size=37, d_model=11, hops=3, positions=19),
     "memory-network, tied": MemoryNetworkConfig(vocabulary_size=37, d_model=12, hops=2, positions=19, tied="all"),
+    "language-model": LanguageModelConfig(
+        vocabulary_size=37, d_model=12, layers=2, heads=3, d_ff=17, learned_positions=23, dropout=0.3
+    ),
+    "language-model, post-norm": LanguageModelConfig(
+        vocabulary_size=37,
+        d_model=14,
+        layers=3,
+        heads=2,
+        norm="post",
+        positions="sinusoidal",
+        attention_bias=False,
+        activation="gelu",
+        tied=False,
+        embedding_scale=None,
+        output_bias=True,
+    ),
+    "language-model, without positions": LanguageModelConfig(
+        vocabulary_size=37, d_model=12, layers=2, heads=2, positions="none"
+    ),
 }
 ATTENTION = {
     "lstm": {},
@@ -123,6 +143,8 @@ def test_one_position_at_a_time_equals_the_whole_pass_also_after_selecting(netwo
 
 
 def test_the_weights_of_a_pair_are_those_that_it_computes_with(network: Network) -> None:
+    if network.config.kind == "language-model":
+        return  # tests/model/test_language_model.py
     blocks = network.attention(SOURCE_BS[0].tolist(), TARGET_BT[0].tolist())
     layers = {"convs2s": network.config.depth // 2, "memory-network": getattr(network.config, "hops", 0)}
     depth = layers.get(network.config.kind, 1)

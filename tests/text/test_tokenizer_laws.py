@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transduce.progress import Silent
 from transduce.text.normalization import normalize
 from transduce.text.placeholders import RESERVED
-from transduce.text.tokenizer import Tokenizer, TokenizerKind
+from transduce.text.tokenizer import LearnedKind, Tokenizer
 from transduce.text.tokenizer_files import learn_tokenizer
 
 FAMILIAR = ("The", " baker", "öffnet", " die grüne", "日本語", " ", "  ", "\n", "e\u0301", "\u2581", "\ud800", "👩‍🚀")
@@ -20,7 +20,7 @@ ANY_CHARACTER = st.characters(exclude_categories=())
 ANY_TEXT = st.lists(st.one_of(st.sampled_from(FAMILIAR + META), st.text(ANY_CHARACTER, max_size=4))).map("".join)
 
 
-@pytest.fixture(scope="session", params=get_args(TokenizerKind))
+@pytest.fixture(scope="session", params=get_args(LearnedKind))
 def any_tokenizer(request: pytest.FixtureRequest, lines: list[str]) -> Tokenizer:
     return learn_tokenizer(request.param, lines, vocabulary_size=420, progress=Silent())
 
@@ -71,6 +71,7 @@ def test_the_fingerprint_is_that_of_the_file_and_changes_with_the_vocabulary(
     any_tokenizer: Tokenizer, lines: list[str]
 ) -> None:
     assert any_tokenizer.fingerprint == hashlib.sha256(any_tokenizer.to_bytes()).hexdigest()
+    assert any_tokenizer.kind != "imported"
     smaller = learn_tokenizer(any_tokenizer.kind, lines, vocabulary_size=300, progress=Silent())
     assert smaller.fingerprint != any_tokenizer.fingerprint
 

@@ -30,6 +30,21 @@ def finish(process: "subprocess.Popen[str]") -> list[str]:
     return output.split()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+def test_a_closed_terminal_asks_to_stop_unless_nohup_ignores_it() -> None:
+    before = signal.signal(signal.SIGHUP, lambda number, frame: pytest.fail("the handler was not replaced"))
+    try:
+        with stopping_on_signals() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert stop.signal == signal.SIGHUP
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with stopping_on_signals() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stop
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_second_request_stops_at_once() -> None:
     with stopping_on_signals() as stop:
         assert not stop

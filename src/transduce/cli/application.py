@@ -12,8 +12,10 @@ from transduce.cli.demo import demo
 from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
+from transduce.cli.import_model import import_model
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
+from transduce.cli.paper import paper
 from transduce.cli.serve import serve
 from transduce.cli.settings import settings
 from transduce.cli.system import system
@@ -54,9 +56,11 @@ app.command()(compare)
 app.command()(calibrate)
 app.command()(likelihood)
 app.command()(attention)
+app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)
 app.command()(models)
 app.command()(settings)
 app.command()(describe)
+app.command()(paper)
 app.command()(system)

@@ -1,5 +1,6 @@
 """`transduce models`: lists the bundled models and the models in the user's folders."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +48,7 @@ def _in_folders(folders: "list[Path]") -> "Iterator[dict[str, Any]]":
     from transduce.model_directory import CONFIG, find_model
 
     for folder in folders:
-        for place in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
+        for place in (folder, *sorted(path for path in folder.iterdir() if path.is_dir() and os.access(path, os.X_OK))):
             model = find_model(str(place.absolute()))
             if (model / CONFIG).is_file() and (place == folder or place.name != "model"):
                 yield {"name": str(place), "bundled": False, **_facts(model)}
@@ -74,9 +75,15 @@ def _facts(folder: Path) -> dict[str, Any]:
     }
 
 
+def shown(text: str) -> str:
+    """Return a text of unknown origin for a terminal: control codes as their escapes, not as commands to it."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 def _draw(found: "list[dict[str, Any]]") -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     table.add_column("model", overflow="fold")
@@ -87,17 +94,18 @@ def _draw(found: "list[dict[str, Any]]") -> None:
         name = model["name"] + (" (bundled)" if model["bundled"] else "")
         if "fault" in model:
             continue
-        bleu = model["validation"].get("bleu")
+        validation = model["validation"]
+        bleu = validation.get("bleu") if isinstance(validation, dict) else None
         table.add_row(
-            name,
-            f"{model['source'] or '?'} → {model['target'] or '?'}",
+            Text(shown(name)),
+            Text(shown(f"{model['source'] or '?'} → {model['target'] or '?'}")),
             f"{model['parameters']:,}",
             model["weights"],
             f"{model['bytes'] / 1e6:,.1f} MB",
-            f"{bleu:.1f}" if bleu is not None else "–",
+            f"{bleu:.1f}" if isinstance(bleu, int | float) else "–",
         )
     Console().print(table)
     for model in found:
         if "fault" in model:
-            typer.echo(f"{model['name']} cannot be used: {model['fault']}")
+            typer.echo(shown(f"{model['name']} cannot be used: {model['fault']}"))
     typer.echo("BLEU is the score on the validation text; see the README.md of a model, or run `transduce evaluate`.")

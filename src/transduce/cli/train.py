@@ -23,6 +23,10 @@ def train(
     train_text: Annotated[
         list[str] | None, typer.Option("--train", help=f"Training text, repeatable: {CORPUS}")
     ] = None,
+    text_file: Annotated[
+        list[str] | None,
+        typer.Option(help="Plain text for a language model, repeatable, in place of --train; may be compressed."),
+    ] = None,
     valid_text: Annotated[
         list[str] | None, typer.Option("--valid", help="Validation text; part of the training text unless given.")
     ] = None,
@@ -64,7 +68,10 @@ def train(
         Path | None, typer.Option(help="Write an experiment file with every key explained, and stop.")
     ] = None,
 ) -> None:
-    """Train a model on parallel text. Needs --train and --output; run it again to continue."""
+    """Train a model on parallel text (--train), or a language model on plain text (--text-file).
+
+    Needs --output, too; run it again to continue.
+    """
     from transduce.errors import ConfigError
     from transduce.files import require_place_for_folder
     from transduce.pipeline.command import request_of
@@ -73,7 +80,7 @@ def train(
         experiment=experiment,
         preset=preset,
         overrides=overrides or (),
-        corpora={"train": train_text, "valid": valid_text, "test": test_text},
+        corpora={"train": train_text, "text": text_file, "valid": valid_text, "test": test_text},
         data={
             "source_language": source_language,
             "target_language": target_language,

@@ -17,7 +17,9 @@ from pydantic import (
 from transduce.text.tokenizer import TokenizerKind
 from transduce.text.vocabulary import is_tag
 
-_ADDED_KEYS = frozenset({"corpora", "pieces", "vocabularies", "source_tokenizer", "source_end"})
+_ADDED_KEYS = frozenset(
+    {"corpora", "pieces", "vocabularies", "source_tokenizer", "source_end", "text", "unit", "held_out_tail"}
+)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
 Column = PositiveInt | str
@@ -64,6 +66,16 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     quarter of the pairs; "equal": as many pairs as `train` has) and `tag` (such as >>de<<, put before every source).
     Pairs are held out of `train`, or of all corpora where `train` is empty."""
 
+    text: tuple[str, ...] = ()
+    """Text without translations, for a language model: plain files, each perhaps compressed, in place of `train`."""
+
+    unit: Literal["stream", "document", "line"] = "stream"
+    """What one text of a language model is: the whole `stream` of lines, a `document` that ends at an empty line, or a
+    `line`. Blocks of `max_length` tokens never hold parts of two texts, and generation stops at the end of one."""
+
+    held_out_tail: float = Field(default=0.1, gt=0, lt=1)
+    """The share of a language model's text, at its end, that is held out for validation when `valid` is empty."""
+
     valid: tuple[str, ...] = ()
     """Validation text, in the same forms. Without it, pairs are held out of the training text."""
 
@@ -90,7 +102,7 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
 
     pieces: TokenizerKind = "bpe"
     """What a text is cut into: `bpe`, frequent parts of words, or `characters`, which make sentences longer than
-    `max_length` more often. (5.1)"""
+    `max_length` more often. An `imported` model's own pieces need `tokenizer`. (5.1)"""
 
     vocabularies: Literal["shared", "separate"] = "shared"
     """Whether source and target share one vocabulary, as in the paper, or each has its own, learned from its side
@@ -147,6 +159,20 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
         """Refuse to give the tokenizer of one side and learn that of the other."""
         if self.has_source_tokenizer and (self.tokenizer is None) != (self.source_tokenizer is None):
             raise ValueError("Give both tokenizer and source_tokenizer, or neither.")
+        if self.pieces == "imported" and self.tokenizer is None:
+            raise ValueError('pieces = "imported" cannot be learned. Give the tokenizer of an imported model.')
+        return self
+
+    @model_validator(mode="after")
+    def text_is_alone(self) -> Self:
+        """Refuse pairs, a second vocabulary and test text beside the text of a language model."""
+        others = {"train": self.train, "corpora": self.corpora, "test": self.test}
+        given = [f"data.{key}" for key, value in others.items() if value]
+        given += ['data.vocabularies = "separate"'] if self.has_source_tokenizer else []
+        if self.text and given:
+            raise ValueError(
+                f"data.text is for a language model, which has no use for {', '.join(given)}. Leave it out."
+            )
         return self
 
     @model_validator(mode="after")
@@ -161,8 +187,15 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
         """`train`, if given, as the first corpus, and `corpora`."""
         return ((CorpusConfig(files=self.train),) if self.train else ()) + self.corpora
 
+    @property
+    def has_training_text(self) -> bool:
+        """Whether there is anything to train on."""
+        return bool(self.training_corpora or self.text)
+
     def names(self, split: str) -> tuple[str, ...]:
         """Return the names of all corpora of a split, in the order in which they are read."""
+        if split == "train" and self.text:
+            return self.text
         if split == "train":
             return tuple(name for corpus in self.training_corpora for name in corpus.files)
         return {"valid": self.valid, "test": self.test}[split]
@@ -172,7 +205,7 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
         """Whether sources have a tokenizer of their own."""
         return self.vocabularies == "separate" or self.source_tokenizer is not None
 
-    @field_validator("train", "valid", "test", mode="before")
+    @field_validator("train", "text", "valid", "test", mode="before")
     @classmethod
     def one_entry_needs_no_list(cls, value: object) -> object:
         """Read `train = "a.tsv"` as a list of one."""

@@ -20,7 +20,7 @@ from transduce.data.formats import Corpus, Fingerprint, Pair, Selection
 from transduce.data.portions import in_portions
 from transduce.data.ragged import Ragged, RaggedWriter, map_array
 from transduce.data.sentence_hashes import Hashes, fold, hash_normalized
-from transduce.files import directory_written_atomically
+from transduce.files import directory_written_atomically, manifest_fault
 from transduce.progress import Progress
 from transduce.text.normalization import normalize
 
@@ -127,7 +127,9 @@ class ReadText(BaseModel, frozen=True):
 
     @classmethod
     def open(cls, folder: Path) -> "ReadText | None":
-        """Return the record at `folder`, or None if the stage did not finish."""
+        """Return the record at `folder`, or None if the stage did not finish or the folder is damaged."""
+        if manifest_fault(folder) is not None:
+            return None
         try:
             return cls.model_validate_json((folder / _RECORD).read_bytes())
         except (OSError, ValueError):

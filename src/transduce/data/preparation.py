@@ -23,6 +23,7 @@ from transduce.data.report import PreparationReport
 from transduce.data.reuse import missing_files, settings_of, unchanged
 from transduce.data.sentence_hashes import Hashes
 from transduce.data.stages import DROPPED, TEXT, PreparedRecord, Stages
+from transduce.data.text_preparation import prepare_text
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.files import locked
@@ -67,7 +68,7 @@ def prepare(
     progress: Progress = Silent(),  # noqa: B008
 ) -> Prepared:
     """Return the token stores of a corpus; build them at `folder` unless they are there already."""
-    if not config.training_corpora:
+    if not config.has_training_text:
         raise ConfigError("data.train is empty. Name the training text: a.en,a.de, or one file of pairs such as x.tsv.")
     record = PreparedRecord.open(folder)
     settings = settings_of(
@@ -80,8 +81,11 @@ def prepare(
     if prepared is not None:
         return prepared
     with locked(folder / ".lock", purpose="preparing a corpus"):
-        stages = Stages(config, folder, settings=settings, progress=progress)
-        stages.finish(vocabulary_size, source_vocabulary_size=source_vocabulary_size)
+        if config.text:
+            prepare_text(config, folder, settings=settings, vocabulary_size=vocabulary_size, progress=progress)
+        else:
+            stages = Stages(config, folder, settings=settings, progress=progress)
+            stages.finish(vocabulary_size, source_vocabulary_size=source_vocabulary_size)
         shutil.rmtree(folder / TEXT, ignore_errors=True)
     record = PreparedRecord.open(folder)
     assert record is not None, "the last stage wrote the record"
@@ -106,7 +110,7 @@ def is_prepared(
     if record.settings != settings:
         return False
     try:
-        _open(folder, record, config)
+        _open(folder, record, config, verified=False)  # `prepare` compares the hashes, once for every start
     except (DataError, ModelError, OSError):
         return False
     return True
@@ -132,15 +136,19 @@ def _reuse(
     return prepared
 
 
-def _open(folder: Path, record: PreparedRecord, config: DataConfig) -> Prepared:
-    stores = {split: TokenStore.open(folder / split) for split in record.report.splits}
+def _open(folder: Path, record: PreparedRecord, config: DataConfig, *, verified: bool = True) -> Prepared:
+    open_store = TokenStore.open if verified else TokenStore
+    stores = {split: open_store(folder / split) for split in record.report.splits}
+    tokenizers = TokenizerPair.read(
+        folder / TOKENIZER,
+        source=folder / SOURCE_TOKENIZER if config.has_source_tokenizer else None,
+        source_end=config.source_end,
+    )
+    if tokenizers.fingerprint != record.report.tokenizer_sha256:
+        raise DataError(f"{folder / TOKENIZER} is not the tokenizer that the corpus was prepared with.")
     return Prepared(
         folder=folder,
-        tokenizers=TokenizerPair.read(
-            folder / TOKENIZER,
-            source=folder / SOURCE_TOKENIZER if config.has_source_tokenizer else None,
-            source_end=config.source_end,
-        ),
+        tokenizers=tokenizers,
         train=stores["train"],
         valid=stores.get("valid"),
         test=stores.get("test"),
@@ -151,6 +159,13 @@ def _open(folder: Path, record: PreparedRecord, config: DataConfig) -> Prepared:
 def _note_sizes(prepared: Prepared, progress: Progress) -> None:
     for split, report in prepared.report.splits.items():
         held_out = " held out of the training text" if report.is_held_out else ""
+        notes = (prepared.train if split == "train" or prepared.valid is None else prepared.valid).notes
+        if "characters" in notes:
+            progress.note(
+                f"{split}: {notes['characters']:,} characters{held_out}, {report.target.total:,} tokens in "
+                f"{report.pairs:,} blocks"
+            )
+            continue
         progress.note(
             f"{split}: {report.pairs:,} pairs{held_out}, {report.source.total:,} source and {report.target.total:,} "
             "target tokens"

@@ -16,6 +16,7 @@ from transduce.errors import DataError
 
 _ENDS = np.dtype("<u8")
 _TEXT = np.dtype("u1")
+_PART = 1 << 20
 
 
 class RaggedWriter:
@@ -80,6 +81,11 @@ class Ragged:
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of values of every row."""
         return np.asarray(np.diff(self._ends, prepend=self._ends.dtype.type(0)), dtype=np.int64)
+
+    def is_below(self, limit: int) -> bool:
+        """Return whether every value is below `limit`, and no row ends before it begins."""
+        parts = (self._values[start : start + _PART] for start in range(0, len(self._values), _PART))
+        return all(int(part.max()) < limit for part in parts) and bool((self.lengths() >= 0).all())
 
 
 def map_array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """The stages of preparation: read, divide, learn the tokenizer, encode, record. A stage is skipped if it is done."""
 
+import json
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,8 +17,9 @@ from transduce.data.report import CorpusReport, PreparationReport, SplitReport, 
 from transduce.data.reuse import GIVEN_TOKENIZERS, GivenTokenizer, given_tokenizers, tokenizer_file, unchanged
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, DataError
-from transduce.files import fsync_directory, remove_leftovers, write_atomically
+from transduce.files import fsync_directory, manifest_fault, remove_leftovers, write_atomically
 from transduce.progress import Progress
+from transduce.sealed_record import sealed, unsealed
 from transduce.text.tokenizer import Tokenizer
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER, learn_tokenizer, read_tokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
@@ -25,7 +27,7 @@ from transduce.text.tokenizer_pair import TokenizerPair
 RECORD, TEXT, DROPPED = "prepared.json", "text", "dropped.tsv"
 
 
-class PreparedRecord(BaseModel, frozen=True):
+class PreparedRecord(BaseModel, frozen=True, extra="forbid"):
     """The content of `prepared.json`. It is written last, so if it exists, everything else is complete."""
 
     settings: dict[str, Any]
@@ -36,13 +38,13 @@ class PreparedRecord(BaseModel, frozen=True):
     def open(cls, folder: Path) -> "PreparedRecord | None":
         """Return the record at `folder`, or None if preparation did not finish there."""
         try:
-            return cls.model_validate_json((folder / RECORD).read_bytes())
+            return cls.model_validate(unsealed((folder / RECORD).read_bytes()))
         except (OSError, ValueError):
             return None
 
     def write(self, folder: Path) -> None:
         """Write the record to `folder`."""
-        write_atomically(folder / RECORD, self.model_dump_json(indent=1) + "\n")
+        write_atomically(folder / RECORD, sealed(json.loads(self.model_dump_json())))
 
 
 class Stages:
@@ -124,6 +126,7 @@ class Stages:
         if path is None:
             reads_sources = key == "source_tokenizer" or not self._config.has_source_tokenizer
             tags = self._tags() if reads_sources else ()
+            assert self._config.pieces != "imported", "DataConfig asks for the tokenizer then"
             tokenizer = learn_tokenizer(
                 self._config.pieces, lines, vocabulary_size=size, tags=tags, progress=self._progress
             )
@@ -154,7 +157,7 @@ class Stages:
         stores = {}
         for split, share in shares.items():
             folder = self._folder / split
-            if not folder.exists():
+            if manifest_fault(folder) is not None:  # there is none yet, or the disk damaged it since a kill
                 builder.build(folder, share, keeps_originals=split != "train")
             stores[split] = TokenStore.open(folder)
             if len(stores[split]) == 0:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from transduce.data.ragged import Ragged, RaggedWriter, map_array
 from transduce.data.sentence_hashes import Hashes, hashes_after_folding, sentence_hashes
 from transduce.errors import DataError
-from transduce.files import directory_written_atomically
+from transduce.files import directory_written_atomically, manifest_fault
 
 _FORMAT = 1
 _DESCRIPTION = "store.json"
@@ -115,7 +115,10 @@ class TokenStore:
     """The number of ids of every target, the end token included."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the store at `folder`; DataError when it is missing, cut off or of another version."""
+        """Open the store at `folder`; DataError when it is missing, cut off or of another version.
+
+        This does not read the content; `open` does.
+        """
         self.folder = folder
         try:
             description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
@@ -145,8 +148,17 @@ class TokenStore:
 
     @classmethod
     def open(cls, folder: Path) -> "TokenStore":
-        """Open the store at `folder`."""
-        return cls(folder)
+        """Open the store at `folder` after comparing its content with the manifest and the vocabulary.
+
+        DataError if it differs: one flipped bit would train to other weights. This reads every byte once.
+        """
+        fault = manifest_fault(folder) if folder.is_dir() else None  # a missing store has a message of its own
+        if fault is not None:
+            raise DataError(f"{folder} is damaged: {fault}. Delete it and start again to build it from the corpus.")
+        store = cls(folder)
+        if not (store._source.is_below(store.source_vocabulary_size) and store._target.is_below(store.vocabulary_size)):
+            raise DataError(f"{folder} is damaged: it holds ids beyond its vocabulary. Delete it and start again.")
+        return store
 
     def __len__(self) -> int:
         return len(self._source)

@@ -62,6 +62,18 @@ class EncoderLayer(nn.Module):
         outputs_BSD: Tensor = self.feed_forward_residual(attended_BSD, self.feed_forward, present_BS)
         return outputs_BSD
 
+    def forward_next(self, inputs_RTD: Tensor, past: KeysAndValues, *, visible_RHTK: Tensor | None) -> Tensor:
+        """Return the output for the next positions of a language model's rows, and extend the cache by them."""
+
+        def read_past(x_RTD: Tensor) -> Tensor:
+            query_RHTE, key_RHTE, value_RHTG = self.self_attention.project(x_RTD, x_RTD)
+            keys_RHKE, values_RHKG = past.append(key_RHTE, value_RHTG)
+            return self.self_attention.combine(query_RHTE, keys_RHKE, values_RHKG, visible_BHQK=visible_RHTK)
+
+        attended_RTD = self.self_attention_residual(inputs_RTD, read_past)
+        outputs_RTD: Tensor = self.feed_forward_residual(attended_RTD, self.feed_forward)
+        return outputs_RTD
+
 
 class DecoderLayer(nn.Module):
     """Masked self-attention over the target, attention over the encoder's output, the feed-forward network."""

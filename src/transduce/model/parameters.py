@@ -28,6 +28,17 @@ def transformer_shapes(config: "ModelConfig") -> Shapes:
     }
 
 
+def language_model_shapes(config: "ModelConfig") -> Shapes:
+    """Return the shape of every parameter of a language model with these layers; a tied matrix has one name."""
+    rows, d = config.vocabulary_size, config.d_model
+    return {
+        "embeddings.source_VD": (rows, d),
+        **({} if TIES[config.tied][1] else {"embeddings.output_VD": (rows, d)}),
+        **({"embeddings.output_bias_V": (rows,)} if config.output_bias else {}),
+        **named("decoder", _stack(config, _layer(config, "self_attention"), depth=config.layers)),
+    }
+
+
 def _stack(config: "ModelConfig", layer: Shapes, *, depth: int) -> Shapes:
     has_table = config.positions == "learned"
     return {

@@ -75,13 +75,26 @@ class PositionalEncoding(nn.Module):
             return embedded_BTD
         last = after + embedded_BTD.size(1)
         if self.kind == "learned":
-            if last > self.table_TD.size(0):
-                raise DataError(
-                    f"A sentence of {last} tokens is longer than the {self.table_TD.size(0)} positions that this model "
-                    "has learned. Split it, or train with more model.learned_positions."
-                )
+            self._require(last, of=self.table_TD.size(0))
             return embedded_BTD + self.table_TD[after:last]
         return embedded_BTD + self._table(last, like=embedded_BTD)[after:last]
+
+    def at(self, embedded_RTD: Tensor, places_R: Tensor) -> Tensor:
+        """Return the embeddings of one token of each row, at a position of its own, shape (R, 1, D)."""
+        if self.kind == "none":
+            return embedded_RTD
+        last = int(places_R.max()) + 1
+        table_TD = self.table_TD if self.kind == "learned" else self._table(last, like=embedded_RTD)
+        self._require(last, of=table_TD.size(0))
+        return embedded_RTD + table_TD[places_R][:, None]
+
+    @staticmethod
+    def _require(length: int, *, of: int) -> None:
+        if length > of:
+            raise DataError(
+                f"A sentence of {length} tokens is longer than the {of} positions that this model "
+                "has learned. Split it, or train with more model.learned_positions."
+            )
 
     def _table(self, length: int, *, like: Tensor) -> Tensor:
         table_TD = self.computed_TD

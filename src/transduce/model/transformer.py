@@ -175,6 +175,11 @@ class Transformer(Network):
 
     def matrices(self) -> Iterable[MatrixView]:
         """Return every linear map of every layer."""
-        for name, module in self.named_modules():
-            if ".layers." in name and isinstance(module, nn.Linear):
-                yield MatrixView(f"{name}.weight", (1, module.out_features, module.in_features))
+        return layer_matrices(self)
+
+
+def layer_matrices(network: nn.Module) -> Iterable[MatrixView]:
+    """Return every linear map of every layer of a network."""
+    for name, module in network.named_modules():
+        if ".layers." in name and isinstance(module, nn.Linear):
+            yield MatrixView(f"{name}.weight", (1, module.out_features, module.in_features))

@@ -17,14 +17,15 @@ class KeysAndValues:
     values_RHKG: Tensor
     length: int = 0
 
-    def append(self, key_RH1E: Tensor, value_RH1G: Tensor) -> tuple[Tensor, Tensor]:
-        """Store one more position and return all keys and values up to it."""
-        if self.length == self.keys_RHKE.size(2):
-            self.keys_RHKE, self.values_RHKG = _with_double_room(self.keys_RHKE), _with_double_room(self.values_RHKG)
-        self.keys_RHKE[:, :, self.length] = key_RH1E[:, :, 0]
-        self.values_RHKG[:, :, self.length] = value_RH1G[:, :, 0]
-        self.length += 1
-        return self.keys_RHKE[:, :, : self.length], self.values_RHKG[:, :, : self.length]
+    def append(self, key_RHTE: Tensor, value_RHTG: Tensor) -> tuple[Tensor, Tensor]:
+        """Store one more position, or several, and return all keys and values up to the last."""
+        end = self.length + key_RHTE.size(2)
+        if end > self.keys_RHKE.size(2):
+            self.keys_RHKE, self.values_RHKG = _with_room(self.keys_RHKE, end), _with_room(self.values_RHKG, end)
+        self.keys_RHKE[:, :, self.length : end] = key_RHTE
+        self.values_RHKG[:, :, self.length : end] = value_RHTG
+        self.length = end
+        return self.keys_RHKE[:, :, :end], self.values_RHKG[:, :, :end]
 
     def select(self, rows_R: Tensor) -> None:
         """Make row r continue row `rows_R[r]`."""
@@ -49,5 +50,7 @@ def _rows(states_RHKE: Tensor, rows_R: Tensor, *, filled: int) -> Tensor:
     return chosen
 
 
-def _with_double_room(states_RHKE: Tensor) -> Tensor:
-    return torch.cat([states_RHKE, torch.empty_like(states_RHKE)], dim=2)
+def _with_room(states_RHKE: Tensor, length: int) -> Tensor:
+    """Return the table with twice its capacity, or more if `length` positions need more."""
+    more = max(states_RHKE.size(2), length - states_RHKE.size(2))
+    return torch.cat([states_RHKE, states_RHKE.new_empty(*states_RHKE.shape[:2], more, states_RHKE.size(3))], dim=2)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from torch import Tensor
 
 from transduce.architectures import stated
@@ -26,6 +26,7 @@ from transduce.pipeline.planning import LOCK
 from transduce.pipeline.recording import MODEL, checkpoint_of
 from transduce.pipeline.stages import RunStage, StageContext, StopRequested
 from transduce.pipeline.training_stage import OpenTraining, TrainingStage
+from transduce.sealed_record import sealed, unsealed
 from transduce.training.averaging import average_last
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.state import TrainingProgress
@@ -56,11 +57,17 @@ class FinishedTraining(BaseModel, frozen=True, extra="forbid"):
     loss: float | None
     accuracy: float | None
     bleu: float | None
+    bits_per_character: float | None = None
+    bits_per_byte: float | None = None
 
     @property
     def validation(self) -> Validation | None:
         """The scores of the model on the validation text, or None without such text."""
-        return None if self.loss is None else Validation(self.loss, self.accuracy, self.bleu)
+        return (
+            None
+            if self.loss is None
+            else Validation(self.loss, self.accuracy, self.bleu, self.bits_per_character, self.bits_per_byte)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +137,7 @@ class AveragingStage:
     def _calibrate(self, *, threads: int | None) -> None:
         valid = self.training.prepared.valid
         count = min(len(valid) if valid else 0, _MOST_CALIBRATED)
-        if valid is None or count < FEWEST_PAIRS:
+        if valid is None or count < FEWEST_PAIRS or self.training.experiment.data.text:
             return  # `translate --leave-below` says what to do
         with self.context.progress.stage("calibrating", unit="models"):
             translator = Translator.load(self.result, threads=threads)
@@ -182,8 +189,8 @@ class AveragingStage:
 
     def _found(self) -> FinishedTraining | None:
         try:
-            return FinishedTraining.model_validate_json((self.folder / _FINISHED).read_bytes())
-        except (OSError, ValidationError):
+            return FinishedTraining.model_validate(unsealed((self.folder / _FINISHED).read_bytes()))
+        except (OSError, ValueError):
             return None
 
     def _record(self, model: TrainedModel, progress: TrainingProgress, ending: Ending) -> None:
@@ -197,8 +204,10 @@ class AveragingStage:
             loss=validation.loss if validation else None,
             accuracy=validation.accuracy if validation else None,
             bleu=validation.bleu if validation else None,
+            bits_per_character=validation.bits_per_character if validation else None,
+            bits_per_byte=validation.bits_per_byte if validation else None,
         )
-        write_atomically(self.folder / _FINISHED, finished.model_dump_json(indent=1) + "\n")
+        write_atomically(self.folder / _FINISHED, sealed(json.loads(finished.model_dump_json())))
 
 
 def _is_at_least_as_good(validation: Validation, measure: str, best: float) -> bool:

@@ -89,11 +89,15 @@ def _result_lines(result: TrainingResult, output: Path) -> list[str]:
     if result.validation is not None:
         bleu = f", BLEU {result.validation.bleu:.1f} (greedy)" if result.validation.bleu is not None else ""
         what += f", validation perplexity {result.validation.perplexity:.2f}{bleu}"
+        if (bits := result.validation.bits_per_character) is not None:
+            what += f", loss {result.validation.loss:.3f}, {bits:.3f} bits per character"
+    is_language_model = bool(result.validation and result.validation.bits_per_character)
+    use = f'generate {output} --prompt "…"' if is_language_model else f'translate {output} --text "…"'
     return [
         f"training ended at step {result.step:,}: {result.ending.value}",
         f"model: {result.model} ({what})",
         f"report: {result.report}",
-        f'next: transduce translate {output} --text "…"',
+        f"next: transduce {use}",
     ]
 
 

@@ -10,6 +10,7 @@ from transduce.machine import Compute
 from transduce.networks.cost import parameter_count
 from transduce.pipeline.run import Run
 from transduce.pipeline.teaching import DIRECTIONS, DIVERSIFIED, TEACHERS
+from transduce.pipeline.text_validation import TextValidator
 from transduce.pipeline.validation import SENTENCES_AT_ONCE, Validator
 from transduce.progress import Silent
 from transduce.training.config import TrainingConfig, seconds
@@ -36,8 +37,9 @@ def announcement(run: Run) -> Iterator[str]:
     pieces = run.prepared.report.vocabulary_in_words
     yield f"{parameter_count(model):,} parameters: {model.in_words}, {pieces} pieces"
     valid = len(run.prepared.valid) if run.prepared.valid is not None else 0
+    things = "blocks" if experiment.data.text else "pairs"
     yield (
-        f"{len(run.prepared.train):,} pairs to train on, {valid:,} to validate; {len(steps):,} steps an epoch of at "
+        f"{len(run.prepared.train):,} {things} to train on, {valid:,} to validate; {len(steps):,} steps an epoch of at "
         f"most {training.batch_tokens:,} tokens a side, {padding:.1%} padding"
     )
     if (mixture := trainer.batches.mixture) is not None:
@@ -108,12 +110,15 @@ class TrainingCosts:
         return training.validate_every * (math.ceil(best / training.validate_every) + (training.allowed_patience or 0))
 
 
-def measured_costs(trainer: Trainer, validator: Validator | None, *, parameters: int) -> TrainingCosts:
+def measured_costs(trainer: Trainer, validator: Validator | TextValidator | None, *, parameters: int) -> TrainingCosts:
     """Measure some steps and the translation of some validation sentences; every rank must call this."""
     step, training = seconds_per_step(trainer), trainer.config
     steps_in_epoch = len(trainer.batches.steps(0))
     validation = 0.0
-    if validator is not None:
+    if isinstance(validator, TextValidator):
+        passes = step * steps_in_epoch * len(validator.store) / len(trainer.batches.store)
+        validation = passes / _STEPS_PER_FORWARD_PASS
+    elif validator is not None:
         validator.progress = Silent()
         sentences = [validator.store.original(number)[0] for number in validator.chosen[:SENTENCES_AT_ONCE]]
         validator.translate(sentences[:1])  # the first translation loads libraries

@@ -42,7 +42,7 @@ class ModelWriter:
 
     def write(self, model: TrainedModel, progress: TrainingProgress, folder: Path) -> None:
         """Write a model directory."""
-        data = self.experiment.data
+        data, train = self.experiment.data, self.prepared.train
         progressed = {"step": progress.step, "epoch": progress.epoch, "tokens": progress.tokens}
         measures = model.validation.measures() if model.validation else {}
         scores = {key: float(str(value)) for key, value in measures.items()}
@@ -54,12 +54,13 @@ class ModelWriter:
             progress={**progressed, "seconds": progress.seconds},
             scores=scores,
         )
+        unit = {"unit": data.unit} if data.text else {}
         description = Description(
             architecture=self.experiment.model,
             languages=Languages(source=data.source_language, target=data.target_language),
-            longest_sentence=int(max(self.prepared.train.source_lengths.max(), 1)),
+            longest_sentence=int((train.target_lengths if data.text else train.source_lengths).max(initial=1)),
             decoding=self.experiment.decoding.model_dump(mode="json", exclude_defaults=True),
-            training={**progressed, "averaged": list(model.steps), "validation": scores},
+            training={**progressed, "averaged": list(model.steps), "validation": scores, **unit},
         )
         save_model(
             folder,
@@ -67,7 +68,7 @@ class ModelWriter:
             model.weights,
             tokenizers=self.prepared.tokenizers,
             card=write_card(provenance),
-            training_hashes=self.prepared.training_hashes(),
+            training_hashes=None if data.text else self.prepared.training_hashes(),
             shortlist=self._shortlist,
         )
 

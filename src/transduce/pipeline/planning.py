@@ -15,6 +15,7 @@ from typing import Any
 from transduce.architectures import own_source_vocabulary
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection, paths_of
+from transduce.data.formats.corpus_file import COMPRESSIONS
 from transduce.data.reuse import are_same_files, given_tokenizers, is_of, tokenizer_sha256, unchanged
 from transduce.data.stages import PreparedRecord
 from transduce.errors import ConfigError, RunError
@@ -42,6 +43,10 @@ _ALTERS_NOTHING = frozenset({"expected_pairs"})  # a check before the start, wit
 
 # The least number of pairs for each preset. Smaller networks with strong dropout are better on little text.
 PRESET_BY_PAIRS = ((1_000_000, "base"), (60_000, "small"), (0, "tiny"))
+
+PRESET_BY_MEGABYTES = ((1_000, "gpt-base"), (5, "gpt-small"), (0, "gpt-tiny"))
+"""The least megabytes of text for each preset of a language model."""
+_COMPRESSION = 3  # bytes of text for each byte of a compressed file, roughly
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,17 @@ class Choice:
     def in_words(self) -> str:
         """Which preset or settings these are, and why."""
         return f"preset {self.preset}, because {self.reason}" if self.preset else self.reason
+
+
+def choose_text_preset(data: DataConfig) -> tuple[str, str]:
+    """Return the preset for a language model's text by the size of its files, and why."""
+    paths = [path for name in data.text for path in paths_of(name)]
+    sizes = [
+        path.stat().st_size * (_COMPRESSION if path.suffix in COMPRESSIONS else 1) for path in paths if path.exists()
+    ]
+    size = sum(sizes) / 1e6
+    name = next(name for least, name in PRESET_BY_MEGABYTES if size >= least)
+    return name, f"there are about {size:,.1f} MB of text"
 
 
 def choose_preset(pairs: int) -> tuple[str, str]:
@@ -109,7 +125,7 @@ def choose_experiment(request: TrainRequest, output: Path, *, progress: Progress
         try:
             return _resume(content, kept)
         except (ConfigError, RunError):
-            if has_learned(output) or not (_asked(content, "data", "train") or _asked(content, "data", "corpora")):
+            if has_learned(output) or not any(_asked(content, "data", key) for key in ("train", "corpora", "text")):
                 raise
         progress.note(f"{output} has no checkpoint yet, so it starts again with the settings given")
     if not request.names_something():
@@ -121,6 +137,10 @@ def choose_experiment(request: TrainRequest, output: Path, *, progress: Progress
     start_from = _asked(content, "training", "start_from")
     if start_from is not None:
         content, reason = _adapted(str(start_from), content, progress=progress)
+    elif "model" not in content and _asked(content, "data", "text"):
+        sections = merged(read_preset(PRESET_BY_MEGABYTES[-1][1]), content)
+        preset, reason = choose_text_preset(validate_experiment(sections, where="the settings given").data)
+        content = merged(read_preset(preset), content)
     elif "model" not in content:
         corpus = validate_experiment(content, where="the settings given").data
         _require_training_text(corpus)
@@ -275,10 +295,10 @@ def _with_recorded_paths(new: DataConfig, old: DataConfig, *, prepared: Path) ->
 
 
 def _require_training_text(data: DataConfig) -> None:
-    if not data.training_corpora:
+    if not data.has_training_text:
         raise ConfigError(
             "There is no training text: give --train corpus.tsv or --train a.en,a.de, or set data.train in the "
-            "experiment file."
+            "experiment file. A language model takes --text-file."
         )
 
 
@@ -299,6 +319,8 @@ def _with_names(data: DataConfig, split: str, names: Sequence[str]) -> dict[str,
     """Return the keys of `data` that name the corpora of a split, with these names in place of its own."""
     if split != "train":
         return {split: tuple(names)}
+    if data.text:
+        return {"text": tuple(names)}
     rest = iter(names)
     train = tuple(islice(rest, len(data.train)))
     corpora = (corpus.model_copy(update={"files": tuple(islice(rest, len(corpus.files)))}) for corpus in data.corpora)

@@ -69,11 +69,14 @@ class Recorder:
             ("epoch", f"{progress.epoch:,}"),
             ("time", f"{progress.seconds / 60:,.1f} min"),
             ("parameters", f"{parameter_count(experiment.model):,}"),
-            ("training pairs", f"{len(self.writer.prepared.train):,}"),
+            ("training blocks" if experiment.data.text else "training pairs", f"{len(self.writer.prepared.train):,}"),
             ("threads, precision", f"{compute.threads}, {compute.precision}"),
         ]
         if validation is not None:
             facts.insert(2, ("validation perplexity", f"{validation.perplexity:.2f}"))
+            if validation.bits_per_character is not None:
+                bits = f"{validation.bits_per_character:.3f} and {validation.bits_per_byte:.3f}"
+                facts.insert(3, ("bits per character and byte", bits))
             if validation.bleu is not None:
                 facts.insert(3, ("validation BLEU", f"{validation.bleu:.1f}"))
         write_report(self.folder, experiment, status=status, facts=facts, data=self.writer.figures)

@@ -26,6 +26,8 @@ def validation_line(validated: Validated) -> str:
     validation, progress = validated.validation, validated.progress
     bleu = f", BLEU {validation.bleu:.1f}" if validation.bleu is not None else ""
     best = " (best so far)" if validated.is_best else ""
+    bits = validation.bits_per_character
+    bleu += "" if bits is None else f", loss {validation.loss:.3f}, {bits:.3f} bits per character"
     line = f"step {progress.step:,}: perplexity {validation.perplexity:.2f}{bleu}{best}"
     if validation.samples:
         sample = validation.samples[0]
@@ -101,6 +103,7 @@ def _curves(metrics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         chart("Loss per token", ("training", "train", "nll"), *with_validation("loss"), clip=True),
         chart("Perplexity", ("training", "train", "perplexity"), *with_validation("perplexity"), log=True),
         {**chart("Validation BLEU (greedy)", *with_validation("bleu"), zero=True), "least": 10},
+        chart("Bits per character", *with_validation("bits_per_character"), clip=True),
         chart("Learning rate", ("rate", "train", "learning_rate"), zero=True),
         chart("Target tokens per second", ("tokens per second", "train", "tokens_per_second"), zero=True),
         chart("Gradient norm", ("norm", "train", "gradient_norm"), log=True),

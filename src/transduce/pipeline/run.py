@@ -61,7 +61,7 @@ class Run:
         self.choice, self.folder, self.context = choice, folder, context
         self.compute = compute_of_run(choice.experiment.training, folder, world=context.world)
         preparation = Preparation(choice.experiment, folder, context)
-        if not has_learned(folder) and not preparation.is_done():
+        if not choice.experiment.data.text and not has_learned(folder) and not preparation.is_done():
             adapts = choice.experiment.training.start_from is not None
             check_corpora(choice.experiment.data, adapts=adapts, progress=context.progress)
         self.prepared = preparation.prepared()

@@ -12,7 +12,7 @@ Building the corpus needs memory for the translations, but not for the corpus.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from transduce.data.token_store import TokenStore, TokenStoreWriter, token_store
 from transduce.decoding.config import DecodingConfig
 from transduce.errors import DataError
 from transduce.experiment import ExperimentConfig
+from transduce.files import MANIFEST, sha256_of_file
 from transduce.pipeline.averaging import AveragingStage
 from transduce.pipeline.corpus_figures import corpus_fingerprint
 from transduce.pipeline.preparing import Preparation
@@ -123,6 +124,8 @@ class TeachersCorpus:
     translations: Mapping[Direction, TranslationStage]
     context: StageContext
     name: str = "collecting translations"
+    _verified: set[str] = field(default_factory=set)
+    """The SHA-256 of the manifests whose stores were compared with them."""
 
     @property
     def result(self) -> Path:
@@ -149,7 +152,7 @@ class TeachersCorpus:
 
     def store(self) -> TokenStore:
         """Return the store, or raise DataError if it differs between ranks; every rank must call this."""
-        store = TokenStore.open(self.result)
+        store = self._opened()
         own = str(store.notes["written"])
         if any(found != own for found in self.context.world.gather_texts(own)):
             raise DataError(
@@ -158,10 +161,18 @@ class TeachersCorpus:
             )
         return store
 
+    def _opened(self) -> TokenStore:
+        """Open the store, compared with its hashes once for every start."""
+        manifest = self.result / MANIFEST
+        digest = sha256_of_file(manifest) if manifest.is_file() else ""
+        store = TokenStore(self.result) if digest in self._verified else TokenStore.open(self.result)
+        self._verified.add(digest)
+        return store
+
     def found(self, *, digest: str | None = None) -> TokenStore | None:
         """Return the store if it exists and was made by these teachers and, if given, from these translations."""
         try:
-            store = TokenStore.open(self.result)
+            store = self._opened()
         except DataError:
             return None
         is_ours = store.notes.get("origin") == self._origin and digest in (None, store.notes.get("written"))

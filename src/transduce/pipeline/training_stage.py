@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import torch
 from pydantic import JsonValue
 
-from transduce.architectures import stated
+from transduce.architectures import reads_text_alone, stated
 from transduce.data.mixture import Mixture
 from transduce.data.preparation import Prepared
 from transduce.data.token_store import TokenStore
@@ -30,6 +30,7 @@ from transduce.pipeline.model_writer import ModelWriter
 from transduce.pipeline.planning import alters_the_trajectory
 from transduce.pipeline.recording import Recorder
 from transduce.pipeline.stages import RunStage, StageContext, StopRequested
+from transduce.pipeline.text_validation import TextValidator
 from transduce.pipeline.validation import Validator
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.batches import TrainingBatches, pairs_that_fit, refuse_sampled_lengths
@@ -187,12 +188,13 @@ class OpenTraining:
         )
         return Trainer(self.network, batches, config, context=context)
 
-    def validator(self) -> Validator | None:
+    def validator(self) -> Validator | TextValidator | None:
         """Return the validator of the network, or None without validation text."""
         prepared, training = self.stage.prepared, self.stage.experiment.training
         if prepared.valid is None or not len(prepared.valid):
             return None
-        return Validator(
+        validator = TextValidator if reads_text_alone(self.stage.experiment.model) else Validator
+        return validator(
             self.network,
             prepared.valid,
             prepared.tokenizers,

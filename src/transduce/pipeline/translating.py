@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from transduce.data.token_store import TokenStore
 from transduce.decoding.config import DecodingConfig
 from transduce.files import make_folder, remove_leftovers, sha256_of_file, write_atomically
 from transduce.model_directory import WEIGHTS
 from transduce.pipeline.stages import RunStage, StageContext, StopRequested
+from transduce.sealed_record import sealed, unsealed
 from transduce.translator.translator import Translator
 
 _SENTENCES_AT_ONCE = 1000
@@ -29,7 +30,7 @@ Outputs = tuple[str, ...]
 """The translations of one source, best first; empty if none is usable."""
 
 
-class Translations(BaseModel, frozen=True):
+class Translations(BaseModel, frozen=True, extra="forbid"):
     """The content of a file of translations."""
 
     model: str
@@ -108,7 +109,7 @@ class TranslationStage:
             )
             seconds = time.monotonic() - started
             content = Translations(model=weights, search=self.search, seconds=seconds, outputs=outputs)
-            write_atomically(self._file(part), content.model_dump_json() + "\n")
+            write_atomically(self._file(part), sealed(json.loads(content.model_dump_json())))
 
         return translate
 
@@ -123,7 +124,7 @@ class TranslationStage:
     def _kept(self, part: range, weights: str) -> Translations | None:
         """Return the translations of a part if its file is complete and was made by this model and search."""
         try:
-            kept = Translations.model_validate_json(self._file(part).read_bytes())
-        except (OSError, ValidationError):
+            kept = Translations.model_validate(unsealed(self._file(part).read_bytes()))
+        except (OSError, ValueError):
             return None
         return kept if (kept.model, kept.search, len(kept.outputs)) == (weights, self.search, len(part)) else None

@@ -59,6 +59,10 @@ class Merger:
         undisturbed = dice.undisturbed_steps()
         return pieces if undisturbed >= steps else self._merge(word, undisturbed, dice)[0]
 
+    def best(self, word: str) -> list[str]:
+        """Return the pieces of `word` without dropout."""
+        return (self._best_of_short if len(word) <= LONGEST_CACHED_WORD else self._best)(word)[0]
+
     def _best(self, word: str) -> tuple[list[str], int]:
         return self._merge(word, _FOREVER, None)
 

@@ -2,6 +2,7 @@
 
     BpeTokenizer         byte-pair encoding, as in section 5.1 of the paper
     CharacterTokenizer   one token per character
+    ImportedTokenizer    the vocabulary of a model that another program trained; it departs from the first law
 
 The laws, for any Unicode text x and any ids:
 
@@ -16,8 +17,10 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 from transduce.special_tokens import SpecialTokens
 from transduce.text.word_edges import WordEdges
 
-TokenizerKind = Literal["bpe", "characters"]
-"""The kinds of tokenizer that can be learned and saved."""
+LearnedKind = Literal["bpe", "characters"]
+"""The kinds of tokenizer that can be learned."""
+TokenizerKind = Literal["bpe", "characters", "imported"]
+"""The kinds of tokenizer that can be saved."""
 
 
 class TextPiece(NamedTuple):

@@ -1,7 +1,8 @@
 """Tokenizers on disk: `tokenizer.model`, and `source_tokenizer.model` if sources have a tokenizer of their own.
 
-The first bytes of a file give its kind: a `CharacterTokenizer` file begins with a header, and every other file must be
-a sentencepiece model that transduce wrote. A file above the size limit is refused, and no part of a file is executed.
+The first bytes of a file give its kind: files of characters and of imported models begin with a header, and every other
+file must be a sentencepiece model that transduce wrote. A file above the size limit is refused, and no part of a file
+is executed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,10 +10,11 @@ from pathlib import Path
 
 from transduce.errors import ModelError
 from transduce.progress import Progress
-from transduce.text import character_tokenizer, sentencepiece_file
+from transduce.text import character_tokenizer, imported_tokenizer, sentencepiece_file
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.character_tokenizer import CharacterTokenizer
-from transduce.text.tokenizer import Tokenizer, TokenizerKind
+from transduce.text.imported_tokenizer import ImportedTokenizer
+from transduce.text.tokenizer import LearnedKind, Tokenizer
 from transduce.text.vocabulary import REMEDY
 
 TOKENIZER, SOURCE_TOKENIZER = "tokenizer.model", "source_tokenizer.model"
@@ -21,7 +23,7 @@ _LARGEST_FILE = max(character_tokenizer.LARGEST_FILE, sentencepiece_file.LARGEST
 
 
 def learn_tokenizer(
-    kind: TokenizerKind, lines: Iterable[str], *, vocabulary_size: int, progress: Progress, tags: Sequence[str] = ()
+    kind: LearnedKind, lines: Iterable[str], *, vocabulary_size: int, progress: Progress, tags: Sequence[str] = ()
 ) -> Tokenizer:
     """Learn a tokenizer of this kind from `lines`, placeholders already replaced; only BPE has pieces for `tags`."""
     if kind == "bpe":
@@ -35,5 +37,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     if size > _LARGEST_FILE:
         raise ModelError(f"{path} has {size:,} bytes; a tokenizer has at most {_LARGEST_FILE:,}. {REMEDY}")
     content = path.read_bytes()
+    if content.startswith(imported_tokenizer.HEADER):
+        return ImportedTokenizer.from_bytes(content, name=str(path))
     reader = CharacterTokenizer if content.startswith(character_tokenizer.HEADER) else BpeTokenizer
     return reader.from_bytes(content, name=str(path))

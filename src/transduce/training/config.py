@@ -50,6 +50,11 @@ MAY_CHANGE_BETWEEN_STARTS = frozenset(
 )
 
 
+def is_duration(text: str) -> bool:
+    """Return whether the text is a duration such as 90s or 1h30m."""
+    return re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text) is not None
+
+
 def seconds(duration: str) -> float:
     """Return a duration such as "90s", "10m", "2h" or "1h30m" in seconds."""
     return sum(float(amount) * _SECONDS[unit] for amount, unit in _DURATION.findall(duration))

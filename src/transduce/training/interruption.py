@@ -1,4 +1,4 @@
-"""Stopping on signals: Ctrl-C or SIGTERM stops training after the current step; a second signal stops it at once.
+"""Stopping on signals: Ctrl-C, SIGTERM or SIGHUP stops training after the current step, a second one at once.
 
 Neither loses saved work: a checkpoint that exists is complete.
 """
@@ -28,12 +28,18 @@ class StopRequest:
 
 @contextmanager
 def stopping_on_signals(request: StopRequest | None = None) -> Iterator[StopRequest]:
-    """Yield a request (a new one unless given) that SIGINT and SIGTERM set while the block runs."""
+    """Yield a request (a new one unless given) that SIGINT, SIGTERM and SIGHUP set while the block runs.
+
+    SIGHUP comes when a terminal is closed. It stays ignored if it was, as under nohup; Windows lacks it.
+    """
     request = StopRequest() if request is None else request
     if threading.current_thread() is not threading.main_thread():
         yield request  # only the main thread may install handlers
         return
-    before = {number: signal.signal(number, request.request) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, request.request) for number in numbers}
     try:
         yield request
     finally:

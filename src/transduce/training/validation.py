@@ -32,6 +32,9 @@ class Validation:
     loss: float
     accuracy: float | None = None
     bleu: float | None = None
+    bits_per_character: float | None = None
+    """Of a language model; also per byte."""
+    bits_per_byte: float | None = None
     samples: tuple[Sample, ...] = ()
 
     @property
@@ -42,6 +45,7 @@ class Validation:
     def measures(self) -> dict[str, JsonValue]:
         """Return the numbers for the metrics file."""
         numbers = {"loss": self.loss, "perplexity": self.perplexity, "accuracy": self.accuracy, "bleu": self.bleu}
+        numbers |= {"bits_per_character": self.bits_per_character, "bits_per_byte": self.bits_per_byte}
         return {name: number for name, number in numbers.items() if number is not None and math.isfinite(number)}
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from transduce.errors import ModelError
-from transduce.files import sha256_of_file, write_atomically
+from transduce.files import require_regular, sha256_of_file, write_atomically
 from transduce.model_directory import WEIGHTS
 from transduce.translator.confidence import ConfidenceModel
 
@@ -37,11 +37,10 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
 def read_calibration(folder: Path) -> Calibration | None:
     """Read the calibration of a model directory; None if it has none, or if it is for other weights."""
     path = folder / CALIBRATION
-    if not path.is_file():
+    if not path.exists():
         return None
     try:
-        if path.stat().st_size > _LARGEST:
-            raise ValueError(f"it has {path.stat().st_size:,} bytes")
+        require_regular(folder, CALIBRATION, most=_LARGEST)
         calibration = Calibration.model_validate_json(path.read_bytes())
     except (OSError, ValueError, ValidationError) as fault:
         reason = fault.errors()[0]["msg"] if isinstance(fault, ValidationError) else fault

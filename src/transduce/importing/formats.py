@@ -1,0 +1,29 @@
+"""The formats that can be imported: how each is recognised, and what reads it."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from transduce.errors import ModelError
+from transduce.importing.foreign_model import ForeignModel
+from transduce.importing.huggingface import is_huggingface, read_huggingface
+from transduce.model_directory import Languages
+
+Reader = Callable[[Path, Languages], ForeignModel]
+FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
+    ("a folder of Hugging Face's MarianMT (config.json, source.spm)", is_huggingface, read_huggingface),
+)
+
+
+def import_model(source: Path, folder: Path, languages: Languages) -> ForeignModel:
+    """Read the model at `source`, whatever its format, and write it to `folder` as a model directory."""
+    if folder.exists():
+        raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
+    if not source.exists():
+        raise ModelError(f"There is nothing at {source}. Give the folder or file of a model.")
+    reader = next((reader for _, is_of_format, reader in FORMATS if is_of_format(source)), None)
+    if reader is None:
+        known = "; ".join(title for title, _, _ in FORMATS)
+        raise ModelError(f"{source} is of no format that transduce imports. These are: {known}.")
+    model = reader(source, languages)
+    model.save(folder, source=source.resolve())
+    return model

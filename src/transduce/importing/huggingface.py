@@ -1,0 +1,212 @@
+"""A folder of Hugging Face's MarianMT, such as the OPUS-MT models, or of Pegasus as `export/huggingface.py` writes it.
+
+    config.json · generation_config.json · model.safetensors or pytorch_model.bin · source.spm · target.spm · vocab.json
+
+`source.spm` cuts text into pieces and `vocab.json` gives their ids (`target_vocab.json` those of the targets if
+`separate_vocabs`). Positions are the paper's sinusoids, sines before cosines, from 0; epsilon is always 1e-5. `<pad>`
+is the start token, and it may not be generated.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transduce.errors import ModelError
+from transduce.importing.fairseq_names import renamed
+from transduce.importing.foreign_model import (
+    ForeignModel,
+    Weights,
+    bytes_of,
+    model_config,
+    numbered_pieces,
+    read_json,
+    refuse,
+    target_tag,
+    tokenizer_pair,
+    vocabulary_of,
+)
+from transduce.importing.pickled_weights import TorchArchive
+from transduce.model_directory import Languages
+from transduce.special_tokens import SpecialTokens
+from transduce.tensor_file import Array, read_tensors
+from transduce.text.imported_tokenizer import ImportedTokenizer, ImportedVocabulary
+from transduce.text.piece_file import LARGEST_FILE
+from transduce.text.tokenizer_pair import TokenizerPair
+
+ACTIVATIONS = {
+    "relu": "relu",
+    "swish": "silu",
+    "silu": "silu",
+    "gelu": "gelu",
+    "quick_gelu": "gelu_sigmoid",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+}
+_NORMS = {"marian": "post", "pegasus": "pre"}
+_EXPECTED = {
+    "model_type": tuple(_NORMS),
+    "static_position_embeddings": (True,),
+    "normalize_before": (False,),
+    "add_final_layer_norm": (False, True),
+    "normalize_embedding": (False,),
+    "add_bias_logits": (False, True),
+    "activation_function": tuple(ACTIVATIONS),
+}
+_COMPUTED = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+
+
+def is_huggingface(source: Path) -> bool:
+    """Return whether a folder is one of Hugging Face's MarianMT."""
+    return (source / "config.json").is_file() and (source / "source.spm").is_file()
+
+
+def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
+    """Return the model in a folder."""
+    options, tokenizer = read_json(source / "config.json"), _optional(source / "tokenizer_config.json")
+    if not isinstance(options, dict) or not isinstance(tokenizer, dict):
+        raise ModelError(f"{source / 'config.json'} is damaged: it is not a JSON object.")
+    name = str(source / "config.json")
+    refuse(options, _EXPECTED, name=name)
+    if "model_type" not in options:
+        raise ModelError(f"{name} has no model_type, so it is no model of Hugging Face.")
+    for side in ("attention_heads", "ffn_dim"):
+        refuse(options, {f"decoder_{side}": (options.get(f"encoder_{side}"),)}, name=name)
+    weights = _weights(source)
+    languages = Languages(
+        source=languages.source or tokenizer.get("source_lang"), target=languages.target or tokenizer.get("target_lang")
+    )
+    found, tied = _embeddings(weights, options, name=name)
+    layers, others = renamed({key.removeprefix("model."): array for key, array in weights.items()})
+    unknown = (
+        {"model." + key for key in others}
+        - _EMBEDDINGS
+        - {*_COMPUTED, "model.final_logits_bias", "model.lm_head.weight"}
+    )
+    if unknown:
+        raise ModelError(f"{source} holds the weight {min(unknown):.100}, which MarianMT does not have.")
+    found |= layers
+    pair = _tokenizers(source, options, found, separate=bool(tokenizer.get("separate_vocabs")), to=languages.target)
+    config = model_config(
+        name=name,
+        vocabulary_size=pair.vocabulary_size,
+        source_vocabulary_size=pair.source_vocabulary_size,
+        d_model=options.get("d_model"),
+        encoder_layers=options.get("encoder_layers"),
+        decoder_layers=options.get("decoder_layers"),
+        layers=options.get("encoder_layers"),
+        heads=options.get("encoder_attention_heads"),
+        d_ff=options.get("encoder_ffn_dim"),
+        activation=ACTIVATIONS[options.get("activation_function", "gelu")],
+        norm=_NORMS[options["model_type"]],
+        norm_epsilon=1e-5,
+        positions="sinusoidal_halves",
+        attention_bias=True,
+        tied=tied,
+        embedding_scale=None if options.get("scale_embedding", False) else 1.0,
+        output_bias=True,
+    )
+    return ForeignModel(
+        origin=f"Hugging Face {'MarianMT' if config.norm == 'post' else 'Pegasus'}",
+        config=config,
+        weights=found,
+        tokenizers=pair,
+        languages=languages,
+        decoding=_decoding(source, options),
+        assumptions=(
+            "text is not normalised by Moses' scripts before it is cut into pieces, as in transformers",
+            "the length penalty of transformers, a power of the length, is used as the paper's exponent",
+        ),
+        licence=_licence(source),
+    )
+
+
+_EMBEDDINGS = {"model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"}
+
+
+def _weights(source: Path) -> Mapping[str, Array]:
+    if (source / "model.safetensors").is_file():
+        return read_tensors(source / "model.safetensors")
+    path = source / "pytorch_model.bin"
+    if not path.is_file():
+        raise ModelError(f"{source} has no weights: neither model.safetensors nor pytorch_model.bin, in one part.")
+    archive = TorchArchive(path)
+    if not isinstance(archive.content, dict):
+        raise ModelError(f"{path} is damaged: it does not hold weights by name.")
+    return archive.arrays(archive.content)
+
+
+def _embeddings(weights: Mapping[str, Array], options: Mapping[str, Any], *, name: str) -> tuple[Weights, str]:
+    """Return the embeddings under our names, and which of them are one matrix."""
+    shared = weights.get("model.shared.weight")
+    source_VD = weights.get("model.encoder.embed_tokens.weight", shared)
+    target_VD = weights.get("model.decoder.embed_tokens.weight", shared)
+    if options.get("share_encoder_decoder_embeddings", True):
+        source_VD = target_VD = shared if shared is not None else source_VD
+    if source_VD is None or target_VD is None or source_VD.ndim != 2 or target_VD.ndim != 2:
+        raise ModelError(f"{name} has no embeddings among its weights.")
+    output_VD = weights.get("lm_head.weight", target_VD)
+    found = {"embeddings.source_VD": source_VD}
+    inputs_are_one, decoder_is_one = _are_equal(source_VD, target_VD), _are_equal(target_VD, output_VD)
+    if not inputs_are_one:
+        found["embeddings.target_VD"] = target_VD
+    if not decoder_is_one:
+        found["embeddings.output_VD"] = output_VD
+    bias_1V = weights.get("final_logits_bias", np.zeros((1, len(output_VD)), np.float32))
+    found["embeddings.output_bias_V"] = np.asarray(bias_1V, np.float32).reshape(-1)
+    ties = {(True, True): "all", (False, True): "decoder", (True, False): "inputs", (False, False): "none"}
+    return found, ties[inputs_are_one, decoder_is_one]
+
+
+def _are_equal(one: Array, other: Array) -> bool:
+    return one is other or (one.shape == other.shape and bool((one == other).all()))
+
+
+def _tokenizers(
+    source: Path, options: Mapping[str, Any], weights: Weights, *, separate: bool, to: str | None
+) -> TokenizerPair:
+    vocabularies = ["vocab.json", "target_vocab.json" if separate else "vocab.json"]
+    sides: list[ImportedTokenizer] = []
+    for place, (file, cutting) in enumerate(zip(vocabularies, ("source.spm", "target.spm"), strict=True)):
+        pieces = numbered_pieces(read_json(source / file), name=str(source / file))
+        ids = {piece: token for token, piece in enumerate(pieces)}
+        special = SpecialTokens(
+            padding=ids.get("<pad>", -1),
+            unknown=ids.get("<unk>", -1),
+            start=options.get("decoder_start_token_id", -1) if place or not separate else ids.get("<pad>", -1),
+            end=ids.get("</s>", -1),
+        )
+        tag = target_tag(pieces, to) if not place else None
+        vocabulary = vocabulary_of(pieces, special, name=str(source / file), tag=tag)
+        sides.append(_tokenizer(vocabulary, source / cutting))
+    return tokenizer_pair(sides[0], sides[1], weights)
+
+
+def _tokenizer(vocabulary: ImportedVocabulary, path: Path) -> ImportedTokenizer:
+    return ImportedTokenizer(vocabulary, bytes_of(path, largest=LARGEST_FILE), name=str(path))
+
+
+def _decoding(source: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+    generation = {**options, **_optional(source / "generation_config.json")}
+    beam, penalty = generation.get("num_beams"), generation.get("length_penalty")
+    return {
+        "beam": beam if type(beam) is int and 0 < beam <= 32 else 4,
+        "length_penalty": float(penalty) if isinstance(penalty, int | float) and 0 <= penalty <= 10 else 1.0,
+    }
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    content = read_json(path) if path.is_file() else {}
+    return content if isinstance(content, dict) else {}
+
+
+def _licence(source: Path) -> str | None:
+    """Return the licence that the head of a model card names."""
+    path = source / "README.md"
+    if not path.is_file():
+        return None
+    with path.open(encoding="utf-8", errors="replace") as file:
+        head = file.read(20_000).splitlines()
+    named = [line.partition(":")[2].strip() for line in head if line.lower().startswith("license:")]
+    return named[0][:60] if named and named[0].isprintable() else None

@@ -1,0 +1,6 @@
+"""The paper's tables and claims: its printed values, counts from the networks' sizes, and what was measured here."""
+
+from transduce.paper.experiments import Claim, ClaimRunner, claims
+from transduce.paper.tables import TABLES, Row, rows_of
+
+__all__ = ["TABLES", "Claim", "ClaimRunner", "Row", "claims", "rows_of"]

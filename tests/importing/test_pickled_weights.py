@@ -1,0 +1,109 @@
+"""The reader of PyTorch's files: it equals torch.load, and no instruction of a file can call anything."""
+
+import io
+import os
+import pickle
+import pickletools
+import sys
+import zipfile
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+
+from transduce.errors import ModelError
+from transduce.importing.pickled_weights import _ACTIONS, Record, StoredTensor, TorchArchive
+
+
+def archive(path: Path, program: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("archive/data.pkl", program)
+    return path
+
+
+def test_tensors_equal_those_that_torch_loads(tmp_path: Path) -> None:
+    matrix = torch.randn(5, 7)
+    saved = {
+        "matrix": matrix, "transposed": matrix.T, "half": matrix.half(), "bf16": matrix.bfloat16(),
+        "long": torch.arange(3),
+        "row": matrix[2, 1:5], "parameter": torch.nn.Parameter(matrix),
+        "empty": torch.zeros(0, 3), "one": torch.tensor(2.5),
+    }  # fmt: skip
+    torch.save(saved, tmp_path / "x.pt")
+    read = TorchArchive(tmp_path / "x.pt")
+    for name, array in read.arrays(read.content).items():
+        torch.testing.assert_close(torch.from_numpy(array), saved[name].detach().to(torch.from_numpy(array).dtype))
+    assert set(read.content) == set(saved)
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch /tmp/transduce_was_here",)
+
+
+def test_what_a_file_would_call_stays_a_record(tmp_path: Path) -> None:
+    """An audit hook sees every import, every unpickled class and every command; reading causes none."""
+    path = archive(tmp_path / "x.pt", pickle.dumps({"x": Evil()}, protocol=2))
+    TorchArchive(archive(tmp_path / "harmless.pt", pickle.dumps({}, protocol=2)))  # zipfile imports a codec
+    seen: list[str] = []
+    watching = [True]
+    sys.addaudithook(lambda event, _: seen.append(event) if watching and watching[0] else None)
+    content = TorchArchive(path).content
+    watching[0] = False
+    assert not {"os.system", "subprocess.Popen", "pickle.find_class", "import", "exec", "compile"} & set(seen)
+    assert isinstance(content["x"], Record)
+    assert content["x"].name in ("posix.system", "nt.system")
+
+
+def test_no_instruction_can_call_anything() -> None:
+    """Of pickle's instructions, those that call are left out, or only make a record of a name and its arguments."""
+    calling = {
+        "REDUCE",
+        "NEWOBJ",
+        "NEWOBJ_EX",
+        "INST",
+        "OBJ",
+        "BUILD",
+        "EXT1",
+        "EXT2",
+        "EXT4",
+        "GLOBAL",
+        "STACK_GLOBAL",
+    }
+    assert calling & set(_ACTIONS) == {"REDUCE", "NEWOBJ", "BUILD", "GLOBAL", "STACK_GLOBAL"}
+    assert set(_ACTIONS) < {operation.name for operation in pickletools.opcodes}
+
+
+@pytest.mark.parametrize(
+    "program", [b"", b".", b"cos\nsystem\n.", b"(ios\nsystem\n.", b"\x80\x02}(K\x01]K\x02u.", b"h\x05."]
+)
+def test_other_programs_are_refused_or_harmless(tmp_path: Path, program: bytes) -> None:
+    try:
+        content = TorchArchive(archive(tmp_path / "x.pt", program)).content
+    except ModelError:
+        return
+    assert not callable(content)
+
+
+def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
+    torch.save({"a": torch.randn(3, 4), "b": [1, {"c": (2.0, "x")}]}, tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "x.pt") as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    program = next(name for name in contents if name.endswith("data.pkl"))
+    random = Random(1)
+    for _ in range(300):
+        damaged = bytearray(contents[program])
+        for _ in range(random.randint(1, 4)):
+            damaged[random.randrange(len(damaged))] = random.randrange(256)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as file:
+            for name, content in contents.items():
+                file.writestr(name, bytes(damaged) if name == program else content)
+        (tmp_path / "y.pt").write_bytes(packed.getvalue())
+        try:
+            read = TorchArchive(tmp_path / "y.pt")
+            if isinstance(read.content, dict):
+                read.arrays({name: value for name, value in read.content.items() if isinstance(value, StoredTensor)})
+        except ModelError:
+            continue
