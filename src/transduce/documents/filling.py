@@ -31,6 +31,7 @@ from transduce.documents.document import (
 )
 from transduce.documents.journal import Journal, JournalEntry
 from transduce.documents.json_texts import json_gaps, json_lines_gaps
+from transduce.documents.kinds import are_mostly_whole
 from transduce.documents.markdown import markdown_gaps
 from transduce.documents.office import unpack_word, word_gaps
 from transduce.documents.page import html_encoding, html_gaps
@@ -186,11 +187,6 @@ def texts_with_tags(document: Document, name: str) -> list[str]:
     """Return the document's first texts with tags, on which a model is tried."""
     tagged = (gap.texts[0] for gap in FORMATS[name].gaps(document) if gap.untagged is not None)
     return list(islice(tagged, _TEXTS_TO_TRY))
-
-
-def are_mostly_whole(tried: Sequence[tuple[Sequence[str], Sequence[str]]]) -> bool:
-    """Return whether at least half of the translations, given by their missing and surplus tags, have all tags."""
-    return 2 * sum(not missing and not surplus for missing, surplus in tried) >= len(tried)
 
 
 def gaps_of(document: Document, name: str) -> list[Gap]:

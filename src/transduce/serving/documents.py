@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from transduce.documents.filling import are_mostly_whole
+from transduce.documents.kinds import are_mostly_whole
 from transduce.serving.refusal import Refusal
 from transduce.serving.service import Service
 
