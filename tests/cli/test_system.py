@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from transduce.cli.system import FEATURES, LIBRARIES, OPTIONAL, as_lines
+from transduce.cli.system import FEATURES, LIBRARIES, OPTIONAL, as_lines, software_bill_of_materials
 from transduce.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -68,3 +68,15 @@ def test_lines_carry_the_same_facts(facts: dict[str, Any]) -> None:
     assert lines["precision"] == f"{train} to train, {translate} to translate (auto)"
     assert lines["processor"] == facts["processor"]["name"]
     assert lines["disk"].endswith("GB free here")
+
+
+def test_the_bill_of_materials_has_every_dependency_and_names_only_what_it_lists() -> None:
+    bill = software_bill_of_materials()
+    names = {component["name"] for component in bill["components"]}
+    assert {"numpy", "pydantic", "pydantic-core", "typer", "sentencepiece"} <= names
+    assert bill["metadata"]["component"]["name"] == "transduce"
+    listed = {bill["metadata"]["component"]["bom-ref"], *(own["bom-ref"] for own in bill["components"])}
+    assert {own["ref"] for own in bill["dependencies"]} == listed
+    assert {need for own in bill["dependencies"] for need in own["dependsOn"]} <= listed
+    numpy = next(own for own in bill["components"] if own["name"] == "numpy")
+    assert numpy["purl"] == f"pkg:pypi/numpy@{version('numpy')}"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from transduce.errors import ModelError, RunError
-from transduce.serving.child import _environment
+from transduce.serving.child import child_environment
 from transduce.serving.config import ServingConfig
 from transduce.serving.dispatcher import Dispatcher
 from transduce.serving.job_queue import Job
@@ -175,5 +175,5 @@ def test_errors_at_the_start_tell_the_operator_what_to_do(model: Path, tmp_path:
 def test_a_child_does_not_get_the_server_s_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSDUCE_SERVE_API_KEY_FILE", "/secret")
     monkeypatch.setenv("PATH_LIKE", "kept")
-    assert "TRANSDUCE_SERVE_API_KEY_FILE" not in _environment()
-    assert _environment()["PATH_LIKE"] == "kept"
+    assert "TRANSDUCE_SERVE_API_KEY_FILE" not in child_environment()
+    assert child_environment()["PATH_LIKE"] == "kept"

@@ -60,6 +60,12 @@ def serve(
         int | None, typer.Option(help="Most characters to translate in a file.  [default: 100000]")
     ] = None,
     file_seconds: Annotated[float | None, typer.Option(help="Time limit of a file.  [default: 300]")] = None,
+    document_seconds: Annotated[
+        int | None, typer.Option(help="Most processor time for reading a file. [seconds]  [default: 20]")
+    ] = None,
+    document_memory: Annotated[
+        int | None, typer.Option(help="Most memory for reading a file. [MB]  [default: 512]")
+    ] = None,
     text_limit: Annotated[int | None, typer.Option(help="Most texts in a request.  [default: 64]")] = None,
     alternative_limit: Annotated[int | None, typer.Option(help="Most outputs per text.  [default: 8]")] = None,
     connection_limit: Annotated[

@@ -1,7 +1,8 @@
 """`transduce system`: shows the versions and the hardware that a bug report should include."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +22,7 @@ LIBRARIES = (
     "typer",
 )
 OPTIONAL = ("torch", "safetensors", "tensorboardX", "zstandard", "ctranslate2", "numba")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 # Processor features that decide the speed of training (bf16) and translation (int8), with their names on Linux.
 FEATURES = {
     "avx2": ("avx2",),
@@ -33,12 +35,63 @@ FEATURES = {
 
 def system(
     json_output: Json = False,
+    bill_of_materials: Annotated[
+        bool, typer.Option("--sbom", help="Print the installed packages that transduce uses, as CycloneDX JSON.")
+    ] = False,
 ) -> None:
     """Show versions, processor, precision, threads, memory and disk, for a bug report."""
     import json
 
+    if bill_of_materials:
+        typer.echo(json.dumps(software_bill_of_materials(), indent=2, ensure_ascii=False))
+        return
     facts = _gather()
     typer.echo(json.dumps(facts, indent=2, ensure_ascii=False) if json_output else as_lines(facts))
+
+
+def software_bill_of_materials() -> dict[str, Any]:
+    """Return transduce and every installed package that it needs, directly or not, as a CycloneDX document."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    found: dict[str, dict[str, Any]] = {}
+    needed: dict[str, list[str]] = {}
+    waiting = ["transduce"]
+    while waiting:
+        name = _comparable(waiting.pop())
+        if name in needed:
+            continue
+        try:
+            package = distribution(name)
+        except PackageNotFoundError:  # an extra that is not installed
+            continue
+        reference = f"pkg:pypi/{name}@{package.version}"
+        licence = package.metadata.get("License-Expression") or package.metadata.get("License") or "unknown"
+        found[name] = {
+            "type": "library",
+            "bom-ref": reference,
+            "name": name,
+            "version": package.version,
+            "purl": reference,
+            "licenses": [{"license": {"name": licence.splitlines()[0]}}],
+        }
+        needed[name] = [_comparable(_NAME.match(entry)[0]) for entry in package.requires or ()]  # type: ignore[index]
+        waiting += needed[name]
+    references = {name: own["bom-ref"] for name, own in found.items()}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": {**found.pop("transduce"), "type": "application"}},
+        "components": [found[name] for name in sorted(found)],
+        "dependencies": [
+            {"ref": references[name], "dependsOn": sorted({references[own] for own in others if own in references})}
+            for name, others in sorted(needed.items())
+        ],
+    }
+
+
+def _comparable(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _gather() -> dict[str, Any]:

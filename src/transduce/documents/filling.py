@@ -31,6 +31,7 @@ from transduce.documents.document import (
 )
 from transduce.documents.journal import Journal, JournalEntry
 from transduce.documents.json_texts import json_gaps, json_lines_gaps
+from transduce.documents.kinds import are_mostly_whole
 from transduce.documents.markdown import markdown_gaps
 from transduce.documents.office import unpack_word, word_gaps
 from transduce.documents.page import html_encoding, html_gaps
@@ -177,10 +178,15 @@ def document_of(content: bytes, name: str, *, path: Path, selection: Selection, 
 
 def copies_tags(document: Document, name: str, translator: Translator) -> bool:
     """Return whether a model copies the tags in at least half of the document's first texts with tags."""
-    tagged = (gap.texts[0] for gap in FORMATS[name].gaps(document) if gap.untagged is not None)
-    texts = list(islice(tagged, _TEXTS_TO_TRY))
+    texts = texts_with_tags(document, name)
     tried = translator.translate(texts, beam=1, keep_placeholders="report") if texts else []
-    return 2 * sum(not translation.missing and not translation.surplus for translation in tried) >= len(tried)
+    return are_mostly_whole([(translation.missing, translation.surplus) for translation in tried])
+
+
+def texts_with_tags(document: Document, name: str) -> list[str]:
+    """Return the document's first texts with tags, on which a model is tried."""
+    tagged = (gap.texts[0] for gap in FORMATS[name].gaps(document) if gap.untagged is not None)
+    return list(islice(tagged, _TEXTS_TO_TRY))
 
 
 def gaps_of(document: Document, name: str) -> list[Gap]:

@@ -6,7 +6,7 @@ package except errors, because the server process imports it too.
 """
 
 import codecs
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from transduce.errors import DataError
@@ -98,3 +98,8 @@ def refuse_other_kinds(path: PurePath, start: bytes, *, format_name: str | None)
 
 def _endings() -> str:
     return ", ".join(FORMAT_OF_ENDING)
+
+
+def are_mostly_whole(tried: Sequence[tuple[Sequence[str], Sequence[str]]]) -> bool:
+    """Return whether at least half of the translations, given by their missing and surplus tags, have all tags."""
+    return 2 * sum(not missing and not surplus for missing, surplus in tried) >= len(tried)

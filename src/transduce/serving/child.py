@@ -40,7 +40,7 @@ class Child:
             "transduce.serving.worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env=_environment(),
+            env=child_environment(),
             limit=_PIPE_BUFFER,
             start_new_session=True,  # Ctrl-C goes to the server alone, which ends the child after the last round
         )
@@ -115,6 +115,6 @@ def _read_tokenizers(model: dict[str, Any]) -> TokenizerPair:
     return TokenizerPair.read(Path(model["tokenizer"]), source=source, source_end=model["source_end"])
 
 
-def _environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """Return the environment without the server's options, such as the path of the key file: the child needs none."""
     return {name: value for name, value in os.environ.items() if not name.startswith(ENVIRONMENT_PREFIX)}

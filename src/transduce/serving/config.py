@@ -63,6 +63,10 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """Most characters to translate in an uploaded file; its bytes count against `body_limit`."""
     file_seconds: PositiveFloat = 300.0
     """Time limit of a file or an HTML text, from arrival to answer. [seconds]"""
+    document_seconds: PositiveInt = 20
+    """Most processor time for parsing a file or an HTML text, and as much for filling it in. [seconds]"""
+    document_memory: PositiveInt = 512
+    """Most memory for that, in a process of its own. [MB]"""
     text_limit: PositiveInt = 64
     """Most texts in a request."""
     alternative_limit: Annotated[int, Field(ge=1, le=64)] = 8

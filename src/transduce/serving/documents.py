@@ -1,21 +1,20 @@
-"""The server's part of document translation. Three steps, all computed by the child: extract texts, translate, insert.
+"""The server's part of document translation, in three steps: extract texts, translate them, insert the translations.
 
-The child parses the documents because a malicious file may crash or hang the parser, and a child can be replaced. A
-large document is translated a few texts at a time, so that it neither fills the queue nor delays other requests.
+A malicious file may crash or hang a parser, so processes of their own parse and fill documents. A large document is
+translated a few texts at a time, so that it neither fills the queue nor delays other requests.
 """
 
 import asyncio
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from transduce.serving.job_queue import Job
+from transduce.documents.kinds import are_mostly_whole
 from transduce.serving.refusal import Refusal
 from transduce.serving.service import Service
 
-_CHARACTERS_PER_TOKEN = 4
 _TEXTS_AT_ONCE = 32
 
 
@@ -58,27 +57,37 @@ async def fill_documents(service: Service, contents: Sequence[bytes], asked: Fil
 
 async def _fill(service: Service, contents: Sequence[bytes], asked: FillingRequest) -> list[FilledDocument]:
     fills_incomplete = asked.keep_placeholders in ("report", "off")
+    model = service.dispatcher.models[asked.model]
+    common = {"kind": asked.kind, "languages": [model["source"], model["target"]]}
     rules = {"leave_below": asked.leave_below, "fills_incomplete": fills_incomplete}
-    items: list[dict[str, Any]] = [
-        {"content": base64.b64encode(content).decode("ascii"), "kind": asked.kind, "rules": rules}
-        for content in contents
+    documents: list[dict[str, Any]] = [
+        {**common, "content": base64.b64encode(content).decode("ascii")} for content in contents
     ]
-    found = await _compute(service, "gaps", asked.model, items)
-    texts = [text for own in found for text in own["texts"]]
-    characters = sum(map(len, texts))
+    found = [await service.documents.compute({**document, "task": "gaps"}) for document in documents]
+    _check_characters(found, asked)
+    copies_tags = [await _copies_tags(service, own["tried"], asked) for own in found]
+    texts = [own["tagged" if copies else "untagged"] for own, copies in zip(found, copies_tags, strict=True)]
+    translations = iter(await _translate(service, list(chain.from_iterable(texts)), asked))
+    filled = []
+    for document, own, copies in zip(documents, texts, copies_tags, strict=True):
+        request = {"task": "fill", "copies_tags": copies, "rules": rules}
+        request["translations"] = list(islice(translations, len(own)))
+        answer = await service.documents.compute({**document, **request})
+        filled.append(FilledDocument(**{**answer, "content": base64.b64decode(answer["content"])}))
+    return filled
+
+
+def _check_characters(found: Sequence[dict[str, Any]], asked: FillingRequest) -> None:
+    characters = sum(len(text) for own in found for text in own["tagged"])
     if characters > asked.character_limit:
         raise Refusal(400, f"Invalid request: request ({characters}) exceeds text limit ({asked.character_limit})")
-    translations = iter(await _translate(service, texts, asked))
-    for item, own in zip(items, found, strict=True):
-        item["translations"] = list(islice(translations, len(own["texts"])))
-    filled = await _compute(service, "fill", asked.model, items)
-    return [FilledDocument(**{**own, "content": base64.b64decode(own["content"])}) for own in filled]
 
 
-async def _compute(service: Service, task: str, model: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return await service.dispatcher.submit(
-        [Job(task, model, item, 1 + len(item["content"]) // _CHARACTERS_PER_TOKEN, {}) for item in items]
-    )
+async def _copies_tags(service: Service, texts: Sequence[str], asked: FillingRequest) -> bool:
+    """Return whether the model copies the tags of most of these texts, which a document begins with."""
+    options = {"alternatives": 1, "beam": 1, "keep_placeholders": "report"}
+    tried = await service.translate(texts, model=asked.model, options=options) if texts else []
+    return are_mostly_whole([(own["missing"], own["surplus"]) for own in tried])
 
 
 async def _translate(service: Service, texts: Sequence[str], asked: FillingRequest) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The gate: ASGI middleware that checks every request, adds headers to every answer, and logs both.
 
-The checks, in this order: the Host header (against DNS rebinding), the browser's Origin, room in the queue, size and
-arrival time of the body, and the key. A route that is not listed as public needs a key. An exception in the application
+The checks, in this order: the Host header (against DNS rebinding), the browser's Origin, a key in the header or the
+query, room in the queue, size and arrival time of the body, and a key in the body. A request counts as admitted only
+after all of them. A route that is not listed as public needs a key. An exception in the application
 becomes `{"error": …}` without details of the code.
 """
 
@@ -18,6 +19,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transduce.serving.bodies import error_answer, read_fields
+from transduce.serving.connections import CONNECTION
 from transduce.serving.logs import log, source_lines
 from transduce.serving.pages import PAGE_ROUTES
 from transduce.serving.refusal import Refusal
@@ -111,17 +113,38 @@ class Gate:
             )
         if self._service.is_stopping:
             raise Refusal(503, "The server is shutting down.", retry_after=5)
-        if scope["method"] == "POST" and route_path(scope) in QUEUED_ROUTES:
-            # Check this before reading the body or checking the key: under overload a refusal must be cheap.
+        is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
+        needs_key = not is_preflight and self._needs_key(scope)
+        if needs_key and (key := _key_outside_body(scope, headers)) is not None:
+            self._check_key(scope, key)
+            needs_key = False
+            self._accept(scope)
+        is_queued = scope["method"] == "POST" and route_path(scope) in QUEUED_ROUTES
+        if is_queued:  # before the body arrives: under overload a refusal must be cheap
+            self._service.dispatcher.refuse_if_full(admitted=self._admitted)
+        body = await self._arrived(scope, headers, receive)
+        exchange.received = len(body)
+        if needs_key:
+            self._check_key(scope, await _key_in_body(scope, body))
+        if needs_key or not self._service.keys.are_required:
+            self._accept(scope)
+        if is_queued:  # those that wait for a body or a key take no place
             self._service.dispatcher.refuse_if_full(admitted=self._admitted)
             self._admitted += 1
             exchange.is_admitted = True
-        body = await self._read_body(headers, receive)
-        exchange.received = len(body)
-        is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-        if not is_preflight:
-            await self._check_key(scope, headers, body)
         return body
+
+    def _accept(self, scope: Scope) -> None:
+        """Keep the connection of a request that was admitted, however many strangers connect."""
+        if CONNECTION in scope:
+            scope[CONNECTION].limits.accepted(scope[CONNECTION])
+
+    async def _arrived(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
+        connection = scope.get(CONNECTION)
+        if connection is None or connection.is_accepted:
+            return await self._read_body(headers, receive)
+        with connection.limits.arriving(connection.address):
+            return await self._read_body(headers, receive)
 
     def _is_allowed_host(self, host: str) -> bool:
         try:
@@ -162,17 +185,16 @@ class Gate:
         except TimeoutError:
             raise Refusal(408, "The body did not arrive in time.") from None
 
-    async def _check_key(self, scope: Scope, headers: Headers, body: bytes) -> None:
+    def _needs_key(self, scope: Scope) -> bool:
         path = route_path(scope)
-        keys = self._service.keys
-        if not keys.are_required or path in PUBLIC_ROUTES or path.startswith(DOWNLOADS):
-            return
-        key = await _key_of(scope, headers, body)
-        if key is None and path in LIBRETRANSLATE_ROUTES:
+        return self._service.keys.are_required and path not in PUBLIC_ROUTES and not path.startswith(DOWNLOADS)
+
+    def _check_key(self, scope: Scope, key: str | None) -> None:
+        if key is None and route_path(scope) in LIBRETRANSLATE_ROUTES:
             raise Refusal(400, "Please contact the server operator to get an API key")
         if key is None:
             raise Refusal(401, "This request needs a key. Send it as the header Authorization: Bearer KEY.")
-        if not keys.accept(key):
+        if not self._service.keys.accept(key):
             raise Refusal(403, "Invalid API key")
 
     def _record(self, scope: Scope, exchange: "_Exchange") -> None:
@@ -233,16 +255,19 @@ def route_path(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(root + "/") else path
 
 
-async def _key_of(scope: Scope, headers: Headers, body: bytes) -> str | None:
-    """Return the key in a request's header, query, or body, where LibreTranslate's clients put it."""
+def _key_outside_body(scope: Scope, headers: Headers) -> str | None:
+    """Return the key in a request's header or query."""
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and credentials.strip():
         return credentials.strip()
     if "x-api-key" in headers:
         return str(headers["x-api-key"])
     query: dict[str, list[str]] = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    if "api_key" in query:
-        return query["api_key"][0]
+    return query["api_key"][0] if "api_key" in query else None
+
+
+async def _key_in_body(scope: Scope, body: bytes) -> str | None:
+    """Return the key in a request's body, where LibreTranslate's clients put it."""
     if not body:
         return None
     fields = await read_fields(Request(scope, _replay(body, _receive_disconnect)), most_files=1)

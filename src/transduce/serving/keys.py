@@ -2,9 +2,13 @@
 
 import hashlib
 import hmac
+import logging
+import os
+import stat
 from pathlib import Path
 
 from transduce.errors import ConfigError
+from transduce.serving.logs import log
 
 _SHORTEST = 16
 
@@ -27,7 +31,7 @@ class Keys:
         if self._file is None:
             return
         try:
-            lines = self._file.read_text(encoding="utf-8").splitlines()
+            lines = self._file.read_text(encoding="utf-8-sig").splitlines()  # an editor may write a byte order mark
         except OSError as fault:
             raise ConfigError(f"The key file {self._file} cannot be read: {fault.strerror}.") from None
         except UnicodeDecodeError:
@@ -43,6 +47,8 @@ class Keys:
                     'python3 -c "import secrets; print(secrets.token_urlsafe(32))" makes one.'
                 )
         self._digests = tuple(_digest(key) for _, key in keys)
+        if os.name == "posix" and self._file.stat().st_mode & stat.S_IROTH:
+            log("every user can read the key file", level=logging.WARNING, remedy=f"chmod o= {self._file}")
 
     def accept(self, key: str) -> bool:
         """Tell whether a key is valid, in a time that does not depend on how much of it is right."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 LOGGER = "transduce.serving"
+_REFUSALS_A_SECOND = 100
 
 
 class JsonFormatter(logging.Formatter):
@@ -33,6 +34,27 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(content, ensure_ascii=True)
 
 
+class BoundedRefusals(logging.Filter):
+    """Leaves out log lines about refused requests beyond 100 a second, and logs how many it left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._second, self._seen, self._left_out = 0, 0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to write a record."""
+        status = getattr(record, "fields", {}).get("status", 0)
+        if record.name == LOGGER and not 400 <= status < 500 and status != 503:
+            return True
+        if int(record.created) != self._second:
+            left_out, self._second, self._seen, self._left_out = self._left_out, int(record.created), 0, 0
+            if left_out:
+                log("lines left out", level=logging.WARNING, count=left_out)
+        self._seen += 1
+        self._left_out += self._seen > _REFUSALS_A_SECOND
+        return self._seen <= _REFUSALS_A_SECOND
+
+
 def source_lines(fault: BaseException | None) -> list[str]:
     """Return the traceback of an exception as file:line, innermost first."""
     frames = traceback.extract_tb(fault.__traceback__) if fault is not None else []
@@ -48,7 +70,8 @@ def log_to_stderr(level: str) -> None:
     """Send the records of this package and of uvicorn to stderr as JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    for name in (LOGGER, "uvicorn", "uvicorn.error"):
+    handler.addFilter(BoundedRefusals())
+    for name in (LOGGER, "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.propagate = name == "uvicorn.error"

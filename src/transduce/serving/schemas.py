@@ -234,7 +234,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"model": Error, "description": "The key, or the origin of the calling page, is not allowed."},
     404: {"model": Error, "description": "There is no such file."},
     408: {"model": Error, "description": "The body did not arrive in time."},
-    413: {"model": Error, "description": "The body is too large."},
+    413: {"model": Error, "description": "The body is too large, or a document takes too much memory or time to read."},
     429: {"model": Error, "description": "The queue is full; try again after Retry-After seconds."},
     500: {"model": Error, "description": "The server failed."},
     503: {

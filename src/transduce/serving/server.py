@@ -13,6 +13,7 @@ import uvicorn
 from transduce.errors import RunError
 from transduce.serving.application import make_application
 from transduce.serving.config import ServingConfig
+from transduce.serving.connections import connections_within_descriptors, limited_protocol
 from transduce.serving.logs import log, log_to_stderr
 from transduce.serving.service import Service
 
@@ -106,11 +107,10 @@ def _uvicorn_config(config: ServingConfig, service: Service) -> uvicorn.Config:
         server_header=False,
         proxy_headers=bool(config.trusted_proxy),
         forwarded_allow_ips=list(config.trusted_proxy),
-        limit_concurrency=config.connection_limit,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=int(config.stop_seconds) + 1,
         backlog=_BACKLOG,
-        http="h11",  # not httptools, which uvicorn prefers if installed: it accepts headers of any size
+        http=limited_protocol(connections_within_descriptors(config.connection_limit)),
         ws="none",
     )
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from transduce.errors import TransduceError
 from transduce.serving.config import ServingConfig
 from transduce.serving.dispatcher import Dispatcher
+from transduce.serving.document_process import DocumentProcesses
 from transduce.serving.finished_files import FinishedFiles
 from transduce.serving.job_queue import Job
 from transduce.serving.keys import Keys
@@ -32,6 +33,7 @@ class Service:
         self.keys = Keys(config.api_key_file)
         self.metrics = Metrics()
         self.dispatcher = Dispatcher(config, self.metrics)
+        self.documents = DocumentProcesses(megabytes=config.document_memory, seconds=config.document_seconds)
         self.finished_files = FinishedFiles()
         self.is_stopping = False
         self._probe: asyncio.Task[None] | None = None
@@ -45,6 +47,7 @@ class Service:
         """Finish requests for up to `stop_seconds`, refuse the rest, end the child."""
         self.is_stopping = True
         await self.dispatcher.stop(seconds=self.config.stop_seconds)
+        await self.documents.stop()
 
     async def reload(self) -> None:
         """Read keys, models and glossary again; on an error, log it and keep using the old version."""

@@ -22,7 +22,6 @@ from typing import Any, BinaryIO
 from transduce.errors import ConfigError, TransduceError
 from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory
 from transduce.networks.cost import parameter_count
-from transduce.serving.document_tasks import fill, find_gaps
 from transduce.serving.frames import read_frame, write_frame
 from transduce.serving.logs import source_lines
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
@@ -149,8 +148,6 @@ def tasks_with(glossary: Glossary) -> Tasks:
         "likelihood": likelihood,
         "attention": partial(attention, glossary=glossary),
         "numbers": numbers,
-        "gaps": find_gaps,
-        "fill": fill,
     }
 
 
