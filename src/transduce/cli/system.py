@@ -65,7 +65,8 @@ def software_bill_of_materials() -> dict[str, Any]:
         except PackageNotFoundError:  # an extra that is not installed
             continue
         reference = f"pkg:pypi/{name}@{package.version}"
-        licence = package.metadata.get("License-Expression") or package.metadata.get("License") or "unknown"
+        fields = package.metadata
+        licence = next((fields[field] for field in ("License-Expression", "License") if field in fields), "unknown")
         found[name] = {
             "type": "library",
             "bom-ref": reference,
