@@ -12,6 +12,7 @@ from transduce.cli.demo import demo
 from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
+from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.import_model import import_model
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
@@ -48,6 +49,7 @@ def transduce(
 
 
 app.command()(demo)
+app.command("filter")(filter_corpus)
 app.command()(train)
 app.command()(average)
 app.command()(translate)

@@ -1,0 +1,1 @@
+"""Throwing bad pairs out of a parallel corpus."""
