@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from transduce.architectures import CONFIGS
 from transduce.networks.cost import parameter_count
 from transduce.rivals.gnmt_config import GnmtConfig
 from transduce.rivals.lstm import LstmNetwork
@@ -76,7 +77,7 @@ def lstm_layer(inputs: int, d: int) -> int:
 
 @pytest.mark.parametrize("kind", ["lstm", "rnnsearch", "luong", "gnmt"])
 def test_the_sizes_of_the_papers_are_the_defaults(kind: str) -> None:
-    config = NETWORKS[kind][0].model_validate({})
+    config = CONFIGS[kind].model_validate({})
     assert config.d_model == {"gnmt": 1024}.get(kind, 1000)
     assert config.model_dump().get("layers") == {"lstm": 4, "luong": 4, "gnmt": 8}.get(kind)
 
@@ -116,7 +117,7 @@ def test_luong_reads_the_attentional_vector_of_the_position_before() -> None:
 @pytest.mark.parametrize(("kind", "bound"), [("lstm", 0.08), ("luong", 0.1), ("gnmt", 0.04)])
 def test_the_papers_weights_are_uniform(kind: str, bound: float) -> None:
     torch.manual_seed(1)
-    config, network = NETWORKS[kind]
+    config, network = CONFIGS[kind], NETWORKS[kind]
     made = network(config.model_validate({"vocabulary_size": 50, "d_model": 32, "initialization": "paper"}))
     values = torch.cat([parameter.detach().flatten() for parameter in made.parameters()])
     assert float(values.abs().max()) == pytest.approx(bound, rel=0.01)
