@@ -37,16 +37,6 @@ class Batch:
     padding: int = OWN_SPECIAL_TOKENS.padding
     """The id that fills rows up to the longest."""
 
-    @property
-    def source_tokens(self) -> int:
-        """Return the number of source tokens, with end tokens, without padding."""
-        return int((self.source_BS != self.padding).sum())
-
-    @property
-    def target_tokens(self) -> int:
-        """Return the number of labels, by which a sum of losses is divided."""
-        return int((self.target_BT != self.padding).sum())
-
     def to(self, device: torch.device) -> "Batch":
         """Return the same batch on a device."""
         return replace(

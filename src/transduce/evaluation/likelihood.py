@@ -12,7 +12,6 @@ from transduce.data.padding import batches_by_length
 from transduce.errors import DataError
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import Network
-from transduce.progress import Progress, Silent
 
 EncodedPair = tuple[Sequence[int], Sequence[int]]
 """Token ids of source and target with their end tokens."""
@@ -26,22 +25,18 @@ def log_probabilities_of_pairs(
     pairs: Sequence[EncodedPair],
     *,
     tokens_at_once: int = TOKENS_AT_ONCE,
-    progress: Progress = Silent(),  # noqa: B008 - it has no state
 ) -> list[list[float]]:
     """Return, for each pair, log p of each target token given the tokens before it; the end token is the last."""
     _require_positions_for(model, pairs)
     device, padding = model.output.matrix_VD.device, model.tokens.padding
     found: list[list[float]] = [[] for _ in pairs]
-    with progress.stage("likelihood", total=len(pairs), unit="pairs") as stage:
-        lengths = [max(map(len, pair)) for pair in pairs]
-        for places in batches_by_length(lengths, tokens_at_once=tokens_at_once):
-            source_BS = pad_rows([pairs[place][0] for place in places], padding=padding).to(device)
-            target_BT = pad_rows([pairs[place][1] for place in places], padding=padding).to(device)
-            hidden_BTD = model(source_BS, target_BT)
-            log_p_BT = token_log_probabilities(hidden_BTD, model.output, target_BT)
-            for place, row in zip(places, log_p_BT.tolist(), strict=True):
-                found[place] = row[: len(pairs[place][1])]
-            stage.advance(len(places))
+    lengths = [max(map(len, pair)) for pair in pairs]
+    for places in batches_by_length(lengths, tokens_at_once=tokens_at_once):
+        source_BS = pad_rows([pairs[place][0] for place in places], padding=padding).to(device)
+        target_BT = pad_rows([pairs[place][1] for place in places], padding=padding).to(device)
+        log_p_BT = token_log_probabilities(model(source_BS, target_BT), model.output, target_BT)
+        for place, row in zip(places, log_p_BT.tolist(), strict=True):
+            found[place] = row[: len(pairs[place][1])]
     return found
 
 

@@ -49,7 +49,6 @@ def write_report(
     status: str,
     facts: Sequence[tuple[str, str]],
     data: Mapping[str, Any],
-    scores: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write the page of a run in its present state, and return its path."""
     metrics = list(read_metrics(run / METRICS_FILE)) if (run / METRICS_FILE).exists() else []
@@ -62,7 +61,6 @@ def write_report(
         "without_curves": "There are no curves yet: the run has not written metrics.",
         "samples": _samples(run),
         "tables": [
-            *([{"title": "Scores", "rows": [[k, _text(v)] for k, v in scores.items()]}] if scores else []),
             {"title": "Corpus", "rows": [[key.replace("_", " "), _text(value)] for key, value in data.items()]},
             {"title": "Configuration", "folded": True, "rows": _configuration(experiment)},
         ],
