@@ -15,10 +15,10 @@ from transduce.compute import torch_threads
 from transduce.decoding.forced import forced_log_probabilities
 from transduce.errors import DataError
 from transduce.evaluation.likelihood import EncodedPair, log_probabilities_of_pairs
-from transduce.inspection.head_numbers import HeadNumbers, head_numbers
+from transduce.inspection.contract import HeadNumbersEntry
+from transduce.inspection.head_numbers import head_numbers
 from transduce.inspection.pair import TokenizedSentence
-from transduce.inspection.precision import TranslationSource
-from transduce.inspection.report import AttentionReport, inspect
+from transduce.inspection.report import AttentionReport, TranslationSource, inspect
 from transduce.machine import TrainingPrecision
 from transduce.model_directory import Languages, ModelDirectory
 from transduce.networks.network import Network
@@ -68,7 +68,7 @@ class TorchModels:
 
     def head_numbers(
         self, *, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
-    ) -> HeadNumbers:
+    ) -> HeadNumbersEntry:
         """Return q, k and v of one head of the block named `stack` of the first network."""
         with self.computing():
             return head_numbers(self.float32_network(), source, target, stack, layer, head)

@@ -5,8 +5,7 @@ import torch
 
 from transduce.decoding.forced import forced_log_probabilities
 from transduce.inspection.pair import forced_pair
-from transduce.inspection.precision import TranslationSource
-from transduce.inspection.report import AttentionReport, inspect
+from transduce.inspection.report import AttentionReport, TranslationSource, inspect
 from transduce.model import ModelConfig, Transformer
 from transduce.networks.torch_stepper import TorchStepper
 from transduce.text.bpe_tokenizer import BpeTokenizer

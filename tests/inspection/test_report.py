@@ -14,8 +14,7 @@ from tests.inspection.other_networks import MeanConfig, OneBlockNetwork
 
 from transduce.inspection.contract import ReportEntry, json_schema
 from transduce.inspection.pair import forced_pair
-from transduce.inspection.precision import TranslationSource
-from transduce.inspection.report import AttentionReport, block_entry, inspect
+from transduce.inspection.report import AttentionReport, TranslationSource, block_entry, inspect
 from transduce.model import Transformer
 from transduce.networks.attention_block import AttentionBlock, Axis
 from transduce.networks.log_probabilities import token_log_probabilities

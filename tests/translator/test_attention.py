@@ -64,8 +64,7 @@ def test_numbers_are_those_of_float32_whatever_translates(translator: Translator
     assert report.translated.precision == "int8"
     source, target = report.source.ids, report.target.ids
     found, expected = (
-        each.head_numbers(source=source, target=target, stack="cross", layer=1, head=3).to_entry()
-        for each in (other, translator)
+        each.head_numbers(source=source, target=target, stack="cross", layer=1, head=3) for each in (other, translator)
     )
     assert found == expected
 

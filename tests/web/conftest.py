@@ -14,8 +14,7 @@ from playwright.sync_api import Browser, Dialog, Page
 
 from transduce.inspection.page import web_files
 from transduce.inspection.pair import forced_pair
-from transduce.inspection.precision import TranslationSource
-from transduce.inspection.report import AttentionReport, inspect
+from transduce.inspection.report import AttentionReport, TranslationSource, inspect
 from transduce.model import ModelConfig, Transformer
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.networks.network import Network

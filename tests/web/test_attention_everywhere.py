@@ -120,7 +120,7 @@ showAttention(JSON.parse(document.getElementById("report").textContent), { numbe
         encoding="utf-8",
     )
     numbers = head_numbers(network, report.source.ids, report.target.ids, "cross", 1, 2)
-    (tmp_path / "cross-1-2.json").write_text(numbers.to_entry().model_dump_json(), encoding="utf-8")
+    (tmp_path / "cross-1-2.json").write_text(numbers.model_dump_json(), encoding="utf-8")
     shown = open_page(f"{served}#view=neuron&layer=1&head=2&heads=2&at=3.1")
     shown.page.wait_for_selector("text=3. All scores")
     weights = [float(row[4]) for row in shown.rows("#view .scroll >> nth=1 >> css=table")]

@@ -13,25 +13,16 @@ averaged, so that a row still sums to 1 at most.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-
-@dataclass(frozen=True)
-class Alignment:
-    """The alignment of target words (rows) with source words (columns), from one layer of the named block."""
-
-    block: str
-    layer: int
-    soft: tuple[tuple[float, ...], ...]
-    hard: tuple[int | None, ...]
+from transduce.inspection.contract import AlignmentEntry
 
 
 def align(
     cross_LHTS: Tensor, *, block: str, source_words: Sequence[int | None], target_words: Sequence[int | None]
-) -> Alignment:
+) -> AlignmentEntry:
     """Return the alignment of the words that the tokens belong to; a token without a word takes no part."""
     depth = cross_LHTS.size(0)
     layer = depth - 2 if depth > 2 else depth - 1
@@ -39,11 +30,11 @@ def align(
     mean_TS = cross_LHTS[layer].mean(dim=0)
     from_words = target_TW.T / target_TW.sum(dim=0)[:, None]
     soft = (from_words @ mean_TS @ source_SW).tolist()
-    return Alignment(
+    return AlignmentEntry(
         block=block,
         layer=layer,
-        soft=tuple(map(tuple, soft)),
-        hard=tuple(max(range(len(row)), key=row.__getitem__) if row else None for row in soft),
+        soft=[[round(value, 4) for value in row] for row in soft],
+        hard=[max(range(len(row)), key=row.__getitem__) if row else None for row in soft],
     )
 
 

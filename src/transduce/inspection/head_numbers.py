@@ -7,51 +7,19 @@ They are float32, so that computing with them gives the same results as the netw
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torch import Tensor
 
 from transduce.errors import DataError
 from transduce.inspection.contract import FloatBlock, HeadNumbersEntry, NumbersEntry
 from transduce.inspection.recording import attention_of
-from transduce.networks.attention_block import Projections, Scores
+from transduce.networks.attention_block import Projections
 from transduce.networks.network import Network
-
-
-@dataclass(frozen=True)
-class HeadNumbers:
-    """One head's queries, keys and values for a pair, and how its scores are computed from them."""
-
-    stack: str
-    """The name of the head's block."""
-    layer: int
-    head: int
-    scores: Scores
-    scale: float
-    query_QE: Tensor
-    key_KE: Tensor
-    value_KG: Tensor
-    additive_E: Tensor | None
-    """v of v · tanh(q + k), where the scores are additive."""
-
-    def to_entry(self) -> HeadNumbersEntry:
-        """Return the numbers in the form of the JSON contract."""
-        return HeadNumbersEntry(
-            stack=self.stack,
-            layer=self.layer,
-            head=self.head,
-            scores=self.scores,
-            scale=self.scale,
-            query=_encoded_floats(self.query_QE),
-            key=_encoded_floats(self.key_KE),
-            value=_encoded_floats(self.value_KG),
-            additive=None if self.additive_E is None else _encoded_floats(self.additive_E),
-        )
 
 
 def head_numbers(
     network: Network, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
-) -> HeadNumbers:
+) -> HeadNumbersEntry:
     """Return the numbers of one head of the block `stack` for a pair of token ids; `layer` and `head` count from 0."""
     blocks = attention_of(network, source, target)
     if stack not in blocks:
@@ -62,25 +30,17 @@ def head_numbers(
             f"There is no layer {layer}, head {head} in the {stack} attention: it has layers 0 to "
             f"{layers - 1} and heads 0 to {heads - 1}."
         )
-    projections = blocks[stack].projections
-    if projections is None:
+    found = blocks[stack].projections
+    if found is None:
         raise DataError(f"The {stack} attention of this network has no queries, keys and values to show.")
-    additive_LHE = projections.additive_LHE
-    return HeadNumbers(
-        stack=stack,
-        layer=layer,
-        head=head,
-        scores=projections.scores,
-        scale=projections.scale,
-        query_QE=projections.query_LHQE[layer, head],
-        key_KE=projections.key_LHKE[layer, head],
-        value_KG=projections.value_LHKG[layer, head],
-        additive_E=None if additive_LHE is None else additive_LHE[layer, head],
-    )
+    query_QE, key_KE, value_KG = (n[layer, head] for n in (found.query_LHQE, found.key_LHKE, found.value_LHKG))
+    additive_E = None if found.additive_LHE is None else found.additive_LHE[layer, head]
+    numbers = numbers_entry(Projections(query_QE, key_KE, value_KG, found.scores, found.scale, additive_E))
+    return HeadNumbersEntry(stack=stack, layer=layer, head=head, **dict(numbers))
 
 
 def numbers_entry(projections: Projections) -> NumbersEntry:
-    """Return the numbers of every head of a block, for a page without a server."""
+    """Return the numbers of a block (of every head, for a page without a server, or of one) in the JSON's form."""
     return NumbersEntry(
         scores=projections.scores,
         scale=projections.scale,

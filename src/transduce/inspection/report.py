@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transduce.inspection.alignment import Alignment, align, mean_entropy
+from transduce.inspection.alignment import align, mean_entropy
 from transduce.inspection.contract import (
     AlignmentEntry,
     BlockEntry,
@@ -28,7 +28,6 @@ from transduce.inspection.contract import (
 from transduce.inspection.head_numbers import numbers_entry
 from transduce.inspection.page import attention_page
 from transduce.inspection.pair import TokenizedSentence
-from transduce.inspection.precision import TranslationSource
 from transduce.inspection.recording import record
 from transduce.inspection.tokens import Token, name_of
 from transduce.networks.attention_block import AttentionBlock
@@ -45,12 +44,17 @@ _FIT_FRAME = """addEventListener("message", ({ source, data }) => {
 
 
 @dataclass(frozen=True)
-class NextTokenCandidate:
-    """A token that might have come next, and how probable it was."""
+class TranslationSource:
+    """The origin of a translation: precision, number of models, and the log-probability of each target token.
 
-    id: int
-    text: str
-    probability: float
+    The model that translated computes it token by token, as in the search, so `largest_difference` is known for every
+    model that search works with: bfloat16, int8, or an ensemble.
+    """
+
+    precision: str
+    models: int
+    is_forced: bool
+    log_probabilities: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,9 @@ class AttentionReport:
     target: TokenizedSentence
     blocks: Mapping[str, AttentionBlock]
     """The attention by kind; a Transformer has `encoder`, `decoder` and `cross`."""
-    candidates: tuple[tuple[NextTokenCandidate, ...], ...]
+    candidates: list[list[CandidateEntry]]
     """For each target position the most probable tokens, best first."""
-    alignment: Alignment | None
+    alignment: AlignmentEntry | None
     """None where no block goes from target to source."""
     translated: TranslationSource
     has_numbers: bool = False
@@ -85,15 +89,9 @@ class AttentionReport:
         return ReportEntry(
             source=_sentence_entry(self.source),
             target=_sentence_entry(self.target),
-            candidates=[[CandidateEntry(**asdict(candidate)) for candidate in step] for step in self.candidates],
-            alignment=None if self.alignment is None else _alignment_entry(self.alignment),
-            translated=TranslatedEntry(
-                precision=self.translated.precision,
-                models=self.translated.models,
-                is_forced=self.translated.is_forced,
-                log_probabilities=list(self.translated.log_probabilities),
-                largest_difference=self.largest_difference,
-            ),
+            candidates=self.candidates,
+            alignment=self.alignment,
+            translated=TranslatedEntry(**asdict(self.translated), largest_difference=self.largest_difference),
             blocks={name: block_entry(block, has_numbers=self.has_numbers) for name, block in self.blocks.items()},
         )
 
@@ -159,7 +157,7 @@ def inspect(
 
 def _alignment(
     blocks: Mapping[str, AttentionBlock], source: TokenizedSentence, target: TokenizedSentence
-) -> Alignment | None:
+) -> AlignmentEntry | None:
     for name, block in blocks.items():
         if (block.queries, block.keys) == ("target", "source"):
             return align(
@@ -171,33 +169,22 @@ def _alignment(
     return None
 
 
-def _candidates(
-    log_TV: Tensor, tokenizer: Tokenizer, *, named: Sequence[Token]
-) -> tuple[tuple[NextTokenCandidate, ...], ...]:
+def _candidates(log_TV: Tensor, tokenizer: Tokenizer, *, named: Sequence[Token]) -> list[list[CandidateEntry]]:
     """Return the most probable tokens of every position; tokens of the pair keep the names they have there."""
     names = {token.id: token.text for token in named}
     best = log_TV.exp().topk(min(CANDIDATES, log_TV.size(-1)), dim=-1)
-    return tuple(
-        tuple(
-            NextTokenCandidate(token, names.get(token) or name_of(tokenizer, token), probability)
+    return [
+        [
+            CandidateEntry(id=token, text=names.get(token) or name_of(tokenizer, token), probability=probability)
             for token, probability in zip(tokens, probabilities, strict=True)
-        )
+        ]
         for tokens, probabilities in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    )
+    ]
 
 
 def _sentence_entry(sentence: TokenizedSentence) -> SentenceEntry:
     tokens = [TokenEntry(**asdict(token)) for token in sentence.tokens]
     return SentenceEntry(text=sentence.text, language=sentence.language, tokens=tokens)
-
-
-def _alignment_entry(alignment: Alignment) -> AlignmentEntry:
-    return AlignmentEntry(
-        block=alignment.block,
-        layer=alignment.layer,
-        soft=[[round(value, 4) for value in row] for row in alignment.soft],
-        hard=list(alignment.hard),
-    )
 
 
 def block_entry(block: AttentionBlock, *, has_numbers: bool) -> BlockEntry:

@@ -138,7 +138,7 @@ def attention(
 
 def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return q, k and v of one head for each pair of token ids."""
-    return [translator.head_numbers(**item).to_entry().model_dump(mode="json") for item in items]
+    return [translator.head_numbers(**item).model_dump(mode="json") for item in items]
 
 
 def tasks_with(glossary: Glossary) -> Tasks:

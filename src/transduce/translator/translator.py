@@ -43,7 +43,7 @@ from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Likelihood, Translation
 
 if TYPE_CHECKING:
-    from transduce.inspection.head_numbers import HeadNumbers
+    from transduce.inspection.contract import HeadNumbersEntry
     from transduce.inspection.report import AttentionReport
     from transduce.torch_models import Inspection, TorchModels
 
@@ -278,7 +278,7 @@ class Translator:
 
     def head_numbers(
         self, *, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
-    ) -> "HeadNumbers":
+    ) -> "HeadNumbersEntry":
         """Return q, k and v of one head of the block named `stack`, for the token ids of a report.
 
         `attention(numbers=True)` gives those of all heads.
