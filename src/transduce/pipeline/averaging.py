@@ -9,7 +9,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -54,20 +54,18 @@ class FinishedTraining(BaseModel, frozen=True, extra="forbid"):
     ending: Ending
     step: int
     averaged: tuple[int, ...]
-    loss: float | None
-    accuracy: float | None
-    bleu: float | None
+    loss: float | None = None
+    accuracy: float | None = None
+    bleu: float | None = None
     bits_per_character: float | None = None
     bits_per_byte: float | None = None
 
     @property
     def validation(self) -> Validation | None:
         """The scores of the model on the validation text, or None without such text."""
-        return (
-            None
-            if self.loss is None
-            else Validation(self.loss, self.accuracy, self.bleu, self.bits_per_character, self.bits_per_byte)
-        )
+        if self.loss is None:
+            return None
+        return Validation(self.loss, self.accuracy, self.bleu, self.bits_per_character, self.bits_per_byte)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,18 +192,15 @@ class AveragingStage:
             return None
 
     def _record(self, model: TrainedModel, progress: TrainingProgress, ending: Ending) -> None:
-        validation = model.validation
+        measured = {} if model.validation is None else asdict(model.validation)
+        measured.pop("samples", None)
         finished = FinishedTraining(
             settings=self._settings(),
             model=sha256_of_file(self.result / MANIFEST),
             ending=ending,
             step=progress.step,
             averaged=model.steps,
-            loss=validation.loss if validation else None,
-            accuracy=validation.accuracy if validation else None,
-            bleu=validation.bleu if validation else None,
-            bits_per_character=validation.bits_per_character if validation else None,
-            bits_per_byte=validation.bits_per_byte if validation else None,
+            **measured,
         )
         write_atomically(self.folder / _FINISHED, sealed(json.loads(finished.model_dump_json())))
 

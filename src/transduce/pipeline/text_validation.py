@@ -9,38 +9,20 @@ and per byte are comparable between all.
 import math
 from dataclasses import replace
 
-from transduce.data.token_store import TokenStore
 from transduce.decoding.generation import GenerationConfig, decode_text, generate_tokens
-from transduce.networks.network import Network
 from transduce.networks.torch_stepper import TorchStepper
-from transduce.pipeline.validation import evenly_spread
-from transduce.progress import Progress
-from transduce.text.tokenizer_pair import TokenizerPair
-from transduce.training.arithmetic import Arithmetic
-from transduce.training.distributed import World
+from transduce.pipeline.validation import LossValidator, evenly_spread
 from transduce.training.metrics import Sample
-from transduce.training.validation import Validation, measure_loss
+from transduce.training.validation import Validation
 
 SAMPLES = 3
 SAMPLED = GenerationConfig(tokens=200, temperature=0.8)
 
 
-class TextValidator:
-    """Validates a language model with its current weights."""
+class TextValidator(LossValidator):
+    """Validates a language model."""
 
-    def __init__(
-        self,
-        model: Network,
-        store: TokenStore,
-        tokenizers: TokenizerPair,
-        *,
-        tokens_at_once: int,
-        arithmetic: Arithmetic,
-        world: World,
-        progress: Progress,
-    ) -> None:
-        self.model, self.store, self.tokenizer = model, store, tokenizers.target
-        self.tokens_at_once, self.arithmetic, self.world, self.progress = tokens_at_once, arithmetic, world, progress
+    fewest_tokens_at_once = 8192
 
     def __call__(self) -> Validation:
         """Return loss, bits per character and byte, and samples."""
@@ -51,17 +33,6 @@ class TextValidator:
         }
         return replace(measured, **bits, samples=self.samples())
 
-    def loss(self) -> Validation:
-        """Return the loss alone."""
-        return measure_loss(
-            self.model,
-            self.store,
-            tokens_at_once=max(self.tokens_at_once, 8192),
-            arithmetic=self.arithmetic,
-            world=self.world,
-            progress=self.progress,
-        )
-
     def samples(self) -> tuple[Sample, ...]:
         """Return the first halves of some blocks, their true rest, and what the model writes in its place."""
         was_training = self.model.training
@@ -70,6 +41,6 @@ class TextValidator:
             block = self.store.target(number).tolist()
             begun, rest = block[: len(block) // 2], block[len(block) // 2 :]
             written = list(generate_tokens(stepper, self.store.source(number).tolist() + begun, SAMPLED))
-            found.append(Sample(*(decode_text(self.tokenizer, ids) for ids in (begun, rest, written))))
+            found.append(Sample(*(decode_text(self.tokenizers.target, ids) for ids in (begun, rest, written))))
         self.model.train(was_training)
         return tuple(found)

@@ -32,8 +32,10 @@ SENTENCES_AT_ONCE = 64
 _QUICK = DecodingConfig(beam=1, extra_length=20)
 
 
-class Validator:
-    """Validates a model with its current weights."""
+class LossValidator:
+    """Measures the loss of a model with its current weights."""
+
+    fewest_tokens_at_once = 1
 
     def __init__(
         self,
@@ -48,8 +50,26 @@ class Validator:
     ) -> None:
         self.model, self.store, self.tokenizers = model, store, tokenizers
         self.tokens_at_once, self.arithmetic, self.world, self.progress = tokens_at_once, arithmetic, world, progress
-        self.chosen = evenly_spread(len(store), SENTENCES_FOR_BLEU)
-        self.shown = evenly_spread(len(self.chosen), SAMPLES)
+
+    def loss(self) -> Validation:
+        """Return the loss alone."""
+        return measure_loss(
+            self.model,
+            self.store,
+            tokens_at_once=max(self.tokens_at_once, self.fewest_tokens_at_once),
+            arithmetic=self.arithmetic,
+            world=self.world,
+            progress=self.progress,
+        )
+
+
+class Validator(LossValidator):
+    """Validates a model that translates."""
+
+    @property
+    def chosen(self) -> list[int]:
+        """The sentences that BLEU is measured on."""
+        return evenly_spread(len(self.store), SENTENCES_FOR_BLEU)
 
     def __call__(self) -> Validation:
         """Return loss, BLEU and sample translations."""
@@ -57,19 +77,10 @@ class Validator:
         pairs = [self.store.original(sentence) for sentence in self.chosen]
         translations = self.translate([source for source, _ in pairs])
         bleu = sacrebleu.corpus_bleu(translations, [[reference for _, reference in pairs]]).score
-        samples = tuple(Sample(*pairs[place], translation=translations[place]) for place in self.shown)
-        return replace(measured, bleu=bleu, samples=samples)
-
-    def loss(self) -> Validation:
-        """Return the loss alone."""
-        return measure_loss(
-            self.model,
-            self.store,
-            tokens_at_once=self.tokens_at_once,
-            arithmetic=self.arithmetic,
-            world=self.world,
-            progress=self.progress,
+        samples = tuple(
+            Sample(*pairs[place], translation=translations[place]) for place in evenly_spread(len(pairs), SAMPLES)
         )
+        return replace(measured, bleu=bleu, samples=samples)
 
     def translate(self, sources: Sequence[str]) -> list[str]:
         """Translate sentences greedily, batched by length; every rank takes its share of the batches."""
