@@ -63,7 +63,7 @@ def test_a_page_holds_the_same_numbers(transduce: Command, runs: list[Path]) -> 
     assert loss[0]["points"] == [[100, 5.0], [200, 3.0], [300, 2.5], [400, 2.75]]
     tables = {table["title"]: table["rows"] for table in content["tables"]}
     assert [row[2:] for row in tables["Scores"]] == [[f"{v:.2f}" for v in row["values"]] for row in found["scores"]]
-    assert len(tables["Differences, by paired bootstrap"]) == len(found["differences"])
+    assert len(tables["Against A, by paired bootstrap"]) == len(found["differences"])
 
 
 def test_everything_is_shown_in_80_columns(transduce: Command, runs: list[Path]) -> None:

@@ -2,36 +2,48 @@
 
 from collections.abc import Sequence
 from string import ascii_uppercase
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from transduce.cli.score_tables import verdict
-from transduce.evaluation.comparison import (
-    Comparison,
-    Curve,
-    RunDifference,
-    ScoreRow,
-    SeedSpread,
-    SettingThatDiffers,
-)
+from transduce.evaluation.comparison import Comparison, Curve, ScoreRow
 
 TITLES = {"valid/loss": "Validation loss", "valid/bleu": "Validation BLEU"}
 _BARS = "▁▂▃▄▅▆▇█"
 _CURVE_WIDTH = 30
+_SEEDS = ("runs", "test", "score", "mean", "range")
+_DIFFERENCES = ("run", "test", "score", "difference", "p", "")
+
+
+class ComparisonTable(NamedTuple):
+    """A table of a comparison, for the terminal and for the page."""
+
+    title: str
+    head: Sequence[str]
+    rows: list[list[str]]
 
 
 def draw_comparison(console: Console, found: Comparison) -> None:
     """Print the runs with their letters, then settings, scores, seeds, differences and curves."""
-    letters = {name: letter_of(place) for place, name in enumerate(found.runs)}
+    letters = letters_of(found)
     for name, letter in letters.items():
         console.print(Text(f"{letter}  {name}"), soft_wrap=True)
-    _draw_settings(console, found.settings, list(letters.values()))
+    if not found.settings:
+        console.print("\nAll settings are the same.")
+    settings, *others = tables_of(found)
+    _draw_table(console, settings)
     _draw_scores(console, found.scores, list(letters.values()))
-    _draw_seeds(console, found.seeds, letters)
-    _draw_differences(console, found.differences, letters)
+    for table in others:
+        _draw_table(console, table)
     _draw_curves(console, found.curves, letters)
+
+
+def letters_of(found: Comparison) -> dict[str, str]:
+    """Return the letter of each run by its name."""
+    return {name: letter_of(place) for place, name in enumerate(found.runs)}
 
 
 def letter_of(place: int) -> str:
@@ -40,15 +52,40 @@ def letter_of(place: int) -> str:
     return ascii_uppercase[letter] + (str(number + 1) if number else "")
 
 
-def _draw_settings(console: Console, rows: Sequence[SettingThatDiffers], letters: Sequence[str]) -> None:
-    if not rows:
-        console.print("\nAll settings are the same.")
-        return
-    table = _table(("setting", *letters))
-    for row in rows:
-        table.add_row(Text(row.key), *(Text("-" if value is None else str(value)) for value in row.values))
-    console.print("\nSettings that differ", style="bold")
-    console.print(table)
+def tables_of(found: Comparison) -> tuple[ComparisonTable, ComparisonTable, ComparisonTable]:
+    """Return the settings that differ, the spread over seeds, and the differences; any of them may have no rows."""
+    letters = letters_of(found)
+    settings = [[row.key, *("–" if value is None else str(value) for value in row.values)] for row in found.settings]
+    seeds = [
+        [
+            ", ".join(letters[run] for run in row.runs),
+            *(_last_name(row.test), row.name, f"{row.mean:.2f}", f"{row.lowest:.2f} to {row.highest:.2f}"),
+        ]
+        for row in found.seeds
+    ]
+    differences = [
+        [
+            *(letters[row.system], _last_name(row.test), row.difference.name),
+            f"{row.difference.system - row.difference.baseline:+.2f}",
+            *(f"{row.difference.p_value:.3f}", verdict(row.difference)),
+        ]
+        for row in found.differences
+    ]
+    first = letter_of(0)
+    return (
+        ComparisonTable("Settings that differ", ["setting", *letters.values()], settings),
+        ComparisonTable("Over seeds (runs that differ in nothing else)", _SEEDS, seeds),
+        ComparisonTable(f"Against {first}, by paired bootstrap", _DIFFERENCES, differences),
+    )
+
+
+def _draw_table(console: Console, table: ComparisonTable) -> None:
+    if table.rows:
+        drawn = _table(table.head)
+        for row in table.rows:
+            drawn.add_row(*map(Text, row))
+        console.print(f"\n{table.title}", style="bold")
+        console.print(drawn)
 
 
 def _draw_scores(console: Console, rows: Sequence[ScoreRow], letters: Sequence[str]) -> None:
@@ -64,36 +101,6 @@ def _draw_scores(console: Console, rows: Sequence[ScoreRow], letters: Sequence[s
         console.print(table)
         for row in own:
             console.print(Text(f"{row.name}: {row.signature}", style="dim"))
-
-
-def _draw_seeds(console: Console, spreads: Sequence[SeedSpread], letters: dict[str, str]) -> None:
-    if not spreads:
-        return
-    table = _table(("runs", "test", "score", "mean", "range"))
-    for spread in spreads:
-        runs = ", ".join(letters[run] for run in spread.runs)
-        value_range = f"{spread.lowest:.2f} to {spread.highest:.2f}"
-        table.add_row(runs, Text(_last_name(spread.test)), Text(spread.name), f"{spread.mean:.2f}", value_range)
-    console.print("\nOver seeds (runs that differ in nothing else)", style="bold")
-    console.print(table)
-
-
-def _draw_differences(console: Console, rows: Sequence[RunDifference], letters: dict[str, str]) -> None:
-    if not rows:
-        return
-    table = _table(("run", "test", "score", "difference", "p", ""))
-    for row in rows:
-        difference = row.difference
-        table.add_row(
-            letters[row.system],
-            Text(_last_name(row.test)),
-            Text(difference.name),
-            f"{difference.system - difference.baseline:+.2f}",
-            f"{difference.p_value:.3f}",
-            verdict(difference),
-        )
-    console.print(f"\nAgainst {letters[rows[0].baseline]}, by paired bootstrap", style="bold")
-    console.print(table)
 
 
 def _draw_curves(console: Console, curves: Sequence[Curve], letters: dict[str, str]) -> None:
