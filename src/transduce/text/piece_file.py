@@ -118,13 +118,13 @@ def _fields(content: bytes) -> Iterator[tuple[int, Value]]:
     """Yield the number and the value of each field of a message; numbers of fixed size are bytes."""
     position = 0
     while position < len(content):
-        key, position = _varint(content, position)
+        key, position = read_varint(content, position)
         if key & 7 == _VARINT:
-            value, position = _varint(content, position)
+            value, position = read_varint(content, position)
             yield key >> 3, value
             continue
         if key & 7 == _BYTES:
-            length, position = _varint(content, position)
+            length, position = read_varint(content, position)
         else:
             length = {_FIXED_32: 4, _FIXED_64: 8}.get(key & 7, len(content))
         if length > len(content) - position:
@@ -133,7 +133,8 @@ def _fields(content: bytes) -> Iterator[tuple[int, Value]]:
         position += length
 
 
-def _varint(content: bytes, position: int) -> tuple[int, int]:
+def read_varint(content: bytes, position: int) -> tuple[int, int]:
+    """Return a number of variable length, and the position after it; ValueError or IndexError if it does not end."""
     value = 0
     for shift in range(0, 70, 7):
         byte = content[position]

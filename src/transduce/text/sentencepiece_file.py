@@ -15,6 +15,7 @@ from itertools import islice
 from transduce.errors import ModelError
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.normalization import WORD_MARK, can_stand_in_a_word
+from transduce.text.piece_file import read_varint
 from transduce.text.placeholders import RESERVED, SYMBOL
 from transduce.text.vocabulary import FIRST_LEARNED, LARGEST_VOCABULARY, REMEDY, SPECIAL_PIECES, byte_name, is_tag
 
@@ -75,11 +76,11 @@ def _pieces(content: bytes) -> Iterator[str]:
     """Yield the text of each entry; `read_model` checks the rest of the file."""
     position = 0
     while position < len(content) and content[position] == 0x0A:
-        length, start = _read_varint(content, position + 1)
+        length, start = read_varint(content, position + 1)
         position = start + length
         if content[start] != 0x0A or position > len(content):
             raise ValueError
-        text_length, text_start = _read_varint(content, start + 1)
+        text_length, text_start = read_varint(content, start + 1)
         if text_start + text_length > position:
             raise ValueError
         yield content[text_start : text_start + text_length].decode("utf-8")
@@ -107,14 +108,3 @@ def _varint(value: int) -> bytes:
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
-
-
-def _read_varint(content: bytes, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 35, 7):
-        byte = content[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise ValueError
