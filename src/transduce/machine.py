@@ -1,4 +1,4 @@
-"""What the machine reports: cores, features and name of the processor; and glibc's allocator.
+"""What the machine reports: cores, features and name of the processor, memory; and glibc's allocator.
 
 The functions for the allocator change the whole process. Only commands, the server's child process and training call
 them; loading a model does not.
@@ -81,6 +81,29 @@ def _cpuinfo() -> str:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return ""
+
+
+def memory() -> tuple[int | None, int | None]:
+    """Return the total and the available memory in bytes, each None if the system does not report it."""
+    try:
+        lines = (line.partition(":") for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines())
+        fields = {name: int(value.split()[0]) * 1024 for name, _, value in lines}
+        return fields["MemTotal"], fields["MemAvailable"]
+    except (OSError, KeyError, ValueError, IndexError):
+        pass
+    if sys.platform == "win32":
+        return None, None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
+
+
+def peak_memory() -> int | None:
+    """Return the peak memory of this process in bytes; None if the system does not report it."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def give_back_freed_memory() -> None:

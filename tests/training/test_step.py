@@ -7,12 +7,13 @@ import torch
 from transduce.data.batch import Batch
 from transduce.data.token_store import TokenStore
 from transduce.errors import TrainingError
+from transduce.machine import peak_memory
 from transduce.model.transformer import Transformer
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.batches import TrainingBatches
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import World
-from transduce.training.memory import available_memory, estimated_need, peak_memory, probe
+from transduce.training.memory import available_memory, estimated_need, probe
 from transduce.training.step import Stepper
 
 MakeModel = Callable[..., Transformer]

@@ -100,14 +100,14 @@ def _gather() -> dict[str, Any]:
     import shutil
 
     from transduce.engine import choose_precision
-    from transduce.machine import available_cores, processor_flags, processor_name
+    from transduce.machine import available_cores, memory, processor_flags, processor_name
     from transduce.model.config import ModelConfig
     from transduce.version import __version__
 
     capability, device, precision = _torch_choices()
     flags = processor_flags()
     features = [name for name, names in FEATURES.items() if flags & set(names)] if flags else None
-    total, available = _memory()
+    total, available = memory()
     return {
         "transduce": __version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
@@ -151,26 +151,6 @@ def _version_of(library: str) -> str | None:
         return version(library)
     except PackageNotFoundError:
         return None
-
-
-def _memory() -> tuple[int | None, int | None]:
-    """Return the total and the available memory in bytes, each None if the system does not report it."""
-    import os
-    import sys
-
-    try:
-        fields = {
-            name: int(value.split()[0]) * 1024
-            for name, _, value in (
-                line.partition(":") for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-            )
-        }
-        return fields["MemTotal"], fields["MemAvailable"]
-    except (OSError, KeyError, ValueError, IndexError):
-        pass
-    if sys.platform == "win32":
-        return None, None
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
 
 
 def as_lines(facts: dict[str, Any]) -> str:

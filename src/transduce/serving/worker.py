@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from transduce.errors import ConfigError, TransduceError
-from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory
+from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory, peak_memory
 from transduce.networks.cost import parameter_count
 from transduce.serving.frames import read_frame, write_frame
 from transduce.serving.logs import source_lines
@@ -157,13 +157,7 @@ def resident_bytes() -> int | None:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
     except (OSError, ValueError, IndexError):
-        pass
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+        return peak_memory()
 
 
 def main() -> None:

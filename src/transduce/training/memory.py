@@ -5,13 +5,13 @@ message. So `probe` first runs two small parts of the largest batch, counts the 
 and extrapolates to the whole batch. If the estimate fits into the available memory, it runs the whole batch once.
 """
 
-import sys
 from pathlib import Path
 
 import torch
 
 from transduce.data.batch import Batch
 from transduce.errors import TrainingError
+from transduce.machine import memory
 from transduce.training.batches import sample_rows
 from transduce.training.chunked_loss import LOGITS_AT_ONCE
 from transduce.training.step import Stepper
@@ -71,13 +71,8 @@ def available_memory() -> int | None:
     """Return the bytes of memory still free, within the limit of a container; None if that is unknown."""
     if torch.cuda.is_available():
         return int(torch.cuda.mem_get_info()[0])
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        return None
-    limit = _container_limit()
-    return free if limit is None else min(free, limit)
+    free, limit = memory()[1], _container_limit()
+    return free if free is None or limit is None else min(free, limit)
 
 
 def _container_limit() -> int | None:
@@ -90,13 +85,3 @@ def _container_limit() -> int | None:
         return None
     reclaimable = int(statistics[statistics.index("inactive_file") + 1])
     return limit - used + reclaimable
-
-
-def peak_memory() -> int | None:
-    """Return the peak memory of this process in bytes; None if the system does not report it."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

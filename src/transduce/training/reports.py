@@ -10,9 +10,9 @@ from typing import Self
 from pydantic import JsonValue
 
 from transduce.errors import RunError
+from transduce.machine import peak_memory
 from transduce.progress import Stage
 from transduce.training.config import TrainingConfig
-from transduce.training.memory import peak_memory
 from transduce.training.metrics import JsonLines, MetricsWriter, TensorBoardEvents
 from transduce.training.state import TrainingProgress
 from transduce.training.step import StepReport, sum_of_counts
