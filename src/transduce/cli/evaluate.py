@@ -152,7 +152,7 @@ def _evaluate(request: _EvaluationRequest, *, progress: "Progress") -> _Result:
         model = open_model(request.model, search=request.search, precision=request.precision, threads=request.threads)
     source, target = request.languages
     if model is not None:
-        source, target = source or model.languages.source, target or model.languages.target
+        source, target = source or model.translator.languages.source, target or model.translator.languages.target
     protocol = protocol_named(request.protocol, target_language=target)
     test = _test_set(request, Selection(source, target))
     if test.skipped:
@@ -174,7 +174,9 @@ def _evaluate(request: _EvaluationRequest, *, progress: "Progress") -> _Result:
             stage.advance(SAMPLES)
         record = record.model_copy(update={"compared_with": request.compare, "differences": differences})
     # Given output may come from another model, so its scores are not saved with this one.
-    return _Result(record, hypotheses, test, model.folder if model is not None and given is None else None)
+    return _Result(
+        record, hypotheses, test, model.translator.models[0].folder if model is not None and given is None else None
+    )
 
 
 def _test_set(request: _EvaluationRequest, selection: "Selection") -> "ReferenceSet":

@@ -1,8 +1,7 @@
 """Opens a model for `evaluate` and `likelihood`: its translator, and the facts that an evaluation records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from transduce.cli.loading import load_translator
 from transduce.decoding.config import DecodingOptions
@@ -10,17 +9,14 @@ from transduce.evaluation.evaluate import System, SystemOutput
 from transduce.evaluation.record import TranslationSettings
 from transduce.files import sha256_of_file
 from transduce.machine import processor_name
-from transduce.model_directory import WEIGHTS, Description, Languages
+from transduce.model_directory import WEIGHTS, Description
 from transduce.translator import Translator
 from transduce.translator.translator import WantedPrecision
 
 
-@dataclass(frozen=True)
-class EvaluatedModel:
-    """A loaded model, its translator, and the system to evaluate."""
+class EvaluatedModel(NamedTuple):
+    """A loaded model as a translator, and as the system to evaluate."""
 
-    folder: Path
-    languages: Languages
     translator: Translator
     system: System
 
@@ -58,7 +54,7 @@ def open_model(
         threads=translator.threads,
         processor=processor_name(),
     )
-    return EvaluatedModel(directory.folder, languages=translator.languages, translator=translator, system=system)
+    return EvaluatedModel(translator, system)
 
 
 def averaging_of(description: Description) -> str | None:

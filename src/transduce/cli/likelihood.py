@@ -37,17 +37,19 @@ def likelihood(
     from transduce.data.formats import Corpus, Selection
     from transduce.evaluation.perplexity import TextLikelihood, likelihood_of, total_likelihood
 
-    opened = open_model(model, search={}, threads=threads)
-    selection = Selection(source_language or opened.languages.source, target_language or opened.languages.target)
+    translator = open_model(model, search={}, threads=threads).translator
+    own = translator.languages
+    selection = Selection(source_language or own.source, target_language or own.target)
     totals: list[TextLikelihood] = []
     with terminal_progress() as progress, progress.stage("likelihood", unit="pairs") as stage:
         for some in _windows(Corpus(pairs, selection).pairs()):
-            found = opened.translator.likelihood([(pair.source, pair.target) for pair in some])
-            own = [likelihood_of(pair.target, each.log_probabilities) for pair, each in zip(some, found, strict=True)]
+            found = translator.likelihood([(pair.source, pair.target) for pair in some])
+            rows = zip(some, found, strict=True)
+            totals += [likelihood_of(pair.target, each.log_probabilities) for pair, each in rows]
             for pair, each in zip(some, found, strict=True):
                 pieces, row = each.tokens, each.log_probabilities
                 typer.echo(_json_line(pair, pieces, row) if json_output else _plain_line(pieces, row))
-            totals = [total_likelihood([*totals, *own])]
+            totals = [total_likelihood(totals)]
             stage.advance(len(some))
             stage.describe(
                 f"perplexity {totals[0].perplexity_per_piece:.2f} per piece, "

@@ -15,7 +15,8 @@ from transduce.data.corpus_text import ReadCorpus
 from transduce.data.formats import Fingerprint, paths_of
 from transduce.errors import ConfigError
 from transduce.files import sha256_of_file
-from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
+from transduce.text.tokenizer import Tokenizer
+from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER, read_tokenizer
 
 GivenTokenizer = Literal["tokenizer", "source_tokenizer"]
 GIVEN_TOKENIZERS: Mapping[GivenTokenizer, str] = {"tokenizer": TOKENIZER, "source_tokenizer": SOURCE_TOKENIZER}
@@ -82,6 +83,18 @@ def tokenizer_file(path: Path, *, key: GivenTokenizer = "tokenizer") -> Path:
     if not file.is_file():
         raise ConfigError(f"data.{key} = {path}: there is no such file. Name a {name} or a model directory with one.")
     return file
+
+
+def given_tokenizer(config: DataConfig, key: GivenTokenizer) -> Tokenizer:
+    """Read the tokenizer that a key of [data] names; raise ConfigError if it is not of the kind `data.pieces`."""
+    path = given_tokenizers(config)[key]
+    tokenizer = read_tokenizer(tokenizer_file(path, key=key))
+    if tokenizer.kind != config.pieces:
+        raise ConfigError(
+            f"data.{key} = {path} is of the kind {tokenizer.kind!r}, and data.pieces says {config.pieces!r}. "
+            f'Set data.pieces = "{tokenizer.kind}".'
+        )
+    return tokenizer
 
 
 def tokenizer_sha256(path: Path, *, key: GivenTokenizer = "tokenizer") -> str | None:

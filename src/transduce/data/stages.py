@@ -14,7 +14,14 @@ from transduce.data.corpus_text import SPLITS, CorpusText, ReadCorpus, ReadText,
 from transduce.data.division import counts_in_words, divide, refuse_empty, refuse_unexpected, repetitions, unrepeated
 from transduce.data.encoding import SplitPairs, StoreBuilder, lines_to_learn_from
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
-from transduce.data.reuse import GIVEN_TOKENIZERS, GivenTokenizer, given_tokenizers, tokenizer_file, unchanged
+from transduce.data.reuse import (
+    GIVEN_TOKENIZERS,
+    GivenTokenizer,
+    given_tokenizer,
+    given_tokenizers,
+    tokenizer_file,
+    unchanged,
+)
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError, DataError
 from transduce.files import fsync_directory, manifest_fault, remove_leftovers, write_atomically
@@ -122,8 +129,7 @@ class Stages:
         place = self._folder / GIVEN_TOKENIZERS[key]
         if place.exists():
             return read_tokenizer(place)
-        path = given_tokenizers(self._config).get(key)
-        if path is None:
+        if key not in given_tokenizers(self._config):
             reads_sources = key == "source_tokenizer" or not self._config.has_source_tokenizer
             tags = self._tags() if reads_sources else ()
             assert self._config.pieces != "imported", "DataConfig asks for the tokenizer then"
@@ -131,12 +137,7 @@ class Stages:
                 self._config.pieces, lines, vocabulary_size=size, tags=tags, progress=self._progress
             )
         else:
-            tokenizer = read_tokenizer(tokenizer_file(path, key=key))
-            if tokenizer.kind != self._config.pieces:
-                raise ConfigError(
-                    f"data.{key} = {path} is of the kind {tokenizer.kind!r}, and data.pieces says "
-                    f'{self._config.pieces!r}. Set data.pieces = "{tokenizer.kind}".'
-                )
+            tokenizer = given_tokenizer(self._config, key)
         write_atomically(place, tokenizer.to_bytes())
         return tokenizer
 

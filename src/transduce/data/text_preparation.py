@@ -22,15 +22,15 @@ from transduce.data.corpus_text import ReadCorpus
 from transduce.data.formats.corpus_file import CorpusFile
 from transduce.data.portions import in_portions
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
-from transduce.data.reuse import tokenizer_file
+from transduce.data.reuse import given_tokenizer
 from transduce.data.stages import RECORD, PreparedRecord
 from transduce.data.token_store import TokenStore, token_store_written
-from transduce.errors import ConfigError, DataError
+from transduce.errors import DataError
 from transduce.files import fsync_directory, remove_leftovers, write_atomically
 from transduce.progress import Progress
 from transduce.text.normalization import normalize
 from transduce.text.tokenizer import Tokenizer
-from transduce.text.tokenizer_files import TOKENIZER, learn_tokenizer, read_tokenizer
+from transduce.text.tokenizer_files import TOKENIZER, learn_tokenizer
 
 _SPLITS = ("train", "valid")
 
@@ -129,16 +129,10 @@ def _lines_held_out(config: DataConfig) -> int:
 def _tokenizer(
     config: DataConfig, lines: Callable[[], Iterator[str]], *, vocabulary_size: int, progress: Progress
 ) -> Tokenizer:
-    if config.tokenizer is None:
-        assert config.pieces != "imported", "DataConfig asks for the tokenizer then"
-        return learn_tokenizer(config.pieces, lines(), vocabulary_size=vocabulary_size, progress=progress)
-    tokenizer = read_tokenizer(tokenizer_file(config.tokenizer))
-    if tokenizer.kind != config.pieces:
-        raise ConfigError(
-            f"data.tokenizer = {config.tokenizer} is of the kind {tokenizer.kind!r}, and data.pieces says "
-            f'{config.pieces!r}. Set data.pieces = "{tokenizer.kind}".'
-        )
-    return tokenizer
+    if config.tokenizer is not None:
+        return given_tokenizer(config, "tokenizer")
+    assert config.pieces != "imported", "DataConfig asks for the tokenizer then"
+    return learn_tokenizer(config.pieces, lines(), vocabulary_size=vocabulary_size, progress=progress)
 
 
 def _encode(
