@@ -2,7 +2,7 @@
 
     python benchmarks/ranks.py [--steps 4] [--rounds 2] [--tokens 4096] [--preset base]
 
-Trains the preset on random pairs in three ways, in turn, each round anew: two runs of one core each that know nothing
+Trains the preset on random pairs in three ways, in turn, in every round: two runs of one core each that know nothing
 of each other (the most that two cores can do); two ranks of one core each that train one model together; one process
 with two threads. All take the same number of tokens per core and step.
 

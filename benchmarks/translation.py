@@ -122,7 +122,7 @@ def best_ctranslate2(stack: ExitStack, model: Path, lines: list[str], *, cores: 
     for environment in ({}, {"CT2_FORCE_CPU_ISA": "AVX512"}):
         name = f"ctranslate2:{precision}"
         system = stack.enter_context(running(name, model, cores=cores, environment=environment))
-        systems.append((settle(system, lines, BATCHES), system))
+        systems.append((keep_fastest_batches(system, lines, BATCHES), system))
     return min(systems, key=lambda one: one[0])[1]
 
 
@@ -132,11 +132,13 @@ def best_huggingface(stack: ExitStack, model: Path, lines: list[str], *, cores: 
     for precision in ("bf16", "float32"):
         python = python_of("huggingface", venvs)
         system = stack.enter_context(running(f"huggingface:{precision}", model, cores=cores, python=python))
-        systems.append((settle(system, lines, ((16, "examples"), (32, "examples"), (64, "examples"))), system))
+        systems.append(
+            (keep_fastest_batches(system, lines, ((16, "examples"), (32, "examples"), (64, "examples"))), system)
+        )
     return min(systems, key=lambda one: one[0])[1]
 
 
-def settle(system: System, lines: list[str], batches: tuple[tuple[int, str], ...]) -> float:
+def keep_fastest_batches(system: System, lines: list[str], batches: tuple[tuple[int, str], ...]) -> float:
     """Let a system keep the fastest of these batches, for greedy search and for a beam; return the seconds of both."""
     system.translate(lines[:8], beam=4)
     total = 0.0

@@ -1,4 +1,4 @@
-"""Progress that nobody watches."""
+"""Progress that shows nothing."""
 
 import pytest
 

@@ -29,7 +29,7 @@ def draw_terminal(captured: Path) -> None:
     console = Console(record=True, width=80, file=io.StringIO())
     console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)
     drawn = console.export_svg(title="transduce demo")
-    # rich's picture would fetch a font from elsewhere; ours asks nobody, and keeps indentation.
+    # rich's picture would fetch a font from elsewhere; ours loads nothing, and keeps indentation.
     drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL).replace("<text ", '<text xml:space="preserve" ')
     (FOLDER / "terminal.svg").write_text(drawn, encoding="utf-8")
 

@@ -34,7 +34,7 @@ def attached(strace: Sequence[str], work: Callable[[], None], *, complaints: Pat
     def wait_then_work() -> None:
         os.close(go)
         if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_PR_SET_PTRACER, _ANY)  # else a system may let nobody but the parent watch
+            ctypes.CDLL(None).prctl(_PR_SET_PTRACER, _ANY)  # else a system may let only the parent watch
         os.read(ready, 1)
         work()
 

@@ -1,4 +1,4 @@
-"""Ranks that die, freeze or wait: nobody hangs, only rank 0 writes, and a validation is shared without a trace."""
+"""Ranks that die, freeze or wait: none hangs, only rank 0 writes, and a validation is shared without a trace."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Section 3.2.3: position i sees positions up to i; nobody sees padding."""
+"""Section 3.2.3: position i sees positions up to i; no position sees padding."""
 
 import torch
 from hypothesis import given

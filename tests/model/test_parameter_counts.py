@@ -2,7 +2,7 @@
 
 The first public code declared 40,960 rows of embedding, had biases in attention, and a table of 32 vectors that the
 paper does not mention (nor do we have it: it is added here). Its counts round to every value printed in rows base,
-B and C; with the paper's 37,000 rows none does. The big row's 213 fits neither; nobody knows why.
+B and C; with the paper's 37,000 rows none does. The big row's 213 fits neither, and the reason is not known.
 """
 
 import pytest

@@ -109,7 +109,7 @@ def test_a_run_can_be_announced_without_training(corpus: Path, tmp_path: Path) -
     assert notes.lines.count("preset tiny, because you named it") == 1
     assert any(line.startswith("Ctrl-C finishes the step and saves") for line in notes.lines)
     assert not (tmp_path / "run/checkpoints").exists()
-    # The run has its experiment by now, but nobody has seen the plan at its real start.
+    # The run has its experiment by now, but the plan of its real start has not been shown.
     train_run(request, tmp_path / "run", progress=notes, stop_requested=lambda: True)
     assert sum(line.startswith("Ctrl-C finishes the step and saves") for line in notes.lines) == 2
     assert any(line.startswith("settings as in") for line in notes.lines)

@@ -165,8 +165,8 @@ def test_a_resume_computes_with_what_the_run_began_with(
     config = make_config(threads=None, precision="auto")
     assert recorded_machine(tmp_path / "run") is None
     make_trainer(compute=Compute(device="cpu", threads=3, precision="float32"), stop_requested=stop_after(1)).run()
-    settled = compute_of_run(config, tmp_path / "run", world=World())
-    assert (settled.threads, settled.precision) == (3, "float32")
+    chosen = compute_of_run(config, tmp_path / "run", world=World())
+    assert (chosen.threads, chosen.precision) == (3, "float32")
     assert compute_of_run(make_config(threads=1), tmp_path / "run", world=World()).threads == 1
 
 

@@ -68,7 +68,7 @@ Open = Callable[..., Watched]
 
 @pytest.fixture
 def open_page(tool: Callable[[str], str], launch: Callable[[str], Browser]) -> Iterator[Open]:
-    """Open a page and, when the test is over, make sure that it asked nobody and complained of nothing."""
+    """Open a page and, when the test is over, make sure that it made no request and logged no error."""
     opened: list[Watched] = []
 
     def open_at(address: str, *, width: int = 1280, height: int = 900, scheme: str = "light") -> Watched:

@@ -76,7 +76,7 @@ export function range(count) {
 }
 
 // Returns a state that can be shown, for any address.
-export function settledState(report, wanted) {
+export function validState(report, wanted) {
   const stack = Object.hasOwn(report.stacks, wanted.stack) ? wanted.stack : report.first;
   const base = { ...defaultState(report, stack), ...wanted };
   const { layers, heads, queries, keys } = report.stacks[stack];
@@ -127,7 +127,7 @@ export function stateFrom(report, hash) {
     else wanted[name] = typeof usual[name] === "number" ? Number(text) : text;
   }
   if (wanted.at && wanted.at.length !== 2) delete wanted.at;
-  return settledState(report, wanted);
+  return validState(report, wanted);
 }
 
 export function createStore(report, location, history) {
@@ -149,7 +149,7 @@ export function createStore(report, location, history) {
     get: () => state,
     set(patch) {
       const before = state;
-      state = settledState(report, { ...state, ...patch });
+      state = validState(report, { ...state, ...patch });
       write({ isStep: STEPS_OF_HISTORY.some((name) => state[name] !== before[name]) });
       tell();
     },
