@@ -38,8 +38,11 @@ from transduce.model.config import ModelConfig
 from transduce.training.config import TrainingConfig
 
 REMOVED = {
-    f"training.{key}": "minimum risk training was removed. Delete the line to train without it"
-    for key in ("risk_steps", "risk_peak", "risk_candidates")
+    **{
+        f"training.{key}": "minimum risk training was removed. Delete the line to train without it"
+        for key in ("risk_steps", "risk_peak", "risk_candidates")
+    },
+    "training.r_drop": "R-Drop was removed. Delete the line to train without it",
 }
 """Keys of earlier versions, with the message that explains their removal."""
 

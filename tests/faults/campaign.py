@@ -31,7 +31,7 @@ from transduce.version import __version__
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "faults.json"
 Told = Callable[[str], None]
-STAGES: small_run.Settings = {"training.teacher_steps": 6, "training.optimizer": "muon", "training.r_drop": 1.0}
+STAGES: small_run.Settings = {"training.teacher_steps": 6, "training.optimizer": "muon"}
 """Besides what the small run has anyway: BPE-dropout and gradients accumulated over micro-batches."""
 _CONSTANT = {"formats", "recorded calls", "calls"}
 

@@ -49,9 +49,9 @@ def test_until_there_is_something_to_lose_a_run_may_be_named_anew(tmp_path: Path
     keep_experiment(begun, run)
     # "base" has another schedule, for which tiny's peak would be a fault
     right = TrainRequest(preset="base", sections={"data": {"train": [str(corpus(tmp_path))]}})
-    anew = choose_experiment(right, run, progress=Silent())
-    assert anew == choose_experiment(right, tmp_path / "another", progress=Silent())
-    keep_experiment(anew.experiment, run)
+    again = choose_experiment(right, run, progress=Silent())
+    assert again == choose_experiment(right, tmp_path / "another", progress=Silent())
+    keep_experiment(again.experiment, run)
     (run / learned).mkdir(parents=True)
     with pytest.raises(RunError, match=r"data\.train"):
         choose_experiment(TrainRequest(sections={"data": {"train": ["corpus.tvs"]}}), run, progress=Silent())
@@ -67,7 +67,7 @@ def test_a_save_that_was_not_finished_is_nothing_to_lose(tmp_path: Path) -> None
 
 
 def test_what_names_no_text_changes_nothing_of_a_run_that_has_learned_nothing(tmp_path: Path) -> None:
-    """Laid over what is kept, it could give a mixture that nobody asked for."""
+    """Laid over what is kept, it could give a mixture that was not asked for."""
     begin = TrainRequest(overrides=["training.seed=7"], sections={"data": {"train": [str(corpus(tmp_path))]}})
     choice = choose_experiment(begin, tmp_path / "run", progress=Silent())
     keep_experiment(choice.experiment, tmp_path / "run")
@@ -133,20 +133,31 @@ def test_budgets_may_change_and_what_alters_the_weights_may_not(tmp_path: Path) 
     assert "--start-from" in message
 
 
-def test_a_run_of_a_version_with_minimum_risk_training_goes_on_unless_it_used_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("defaults", "used", "what"),
+    [
+        ("risk_peak = 0.0005\nrisk_candidates = 8\n", "risk_steps = 300\n", r"risk_steps: minimum risk training was"),
+        ("r_drop = 0.0\n", "", ""),
+        ("", "r_drop = 1.0\n", r"r_drop: R-Drop was"),
+    ],
+)
+def test_a_run_of_a_version_with_more_settings_goes_on_unless_it_used_them(
+    tmp_path: Path, defaults: str, used: str, what: str
+) -> None:
     run, choice = begun(tmp_path)
     file = run / "experiment.toml"
     text = file.read_text(encoding="utf-8")
-    defaults = "risk_peak = 0.0005\nrisk_candidates = 8\n"
     file.write_text(text.replace("[training]\n", f"[training]\n{defaults}"), encoding="utf-8")
     assert read_kept_experiment(run) == choice.experiment
     assert choose_experiment(TrainRequest(), run, progress=Silent()).experiment == choice.experiment
-    file.write_text(text.replace("[training]\n", f"[training]\nrisk_steps = 300\n{defaults}"), encoding="utf-8")
+    if not used:
+        return
+    file.write_text(text.replace("[training]\n", f"[training]\n{used}{defaults}"), encoding="utf-8")
     for command in (
         lambda: read_kept_experiment(run),
         lambda: choose_experiment(TrainRequest(), run, progress=Silent()),
     ):
-        with pytest.raises(ConfigError, match=r"training\.risk_steps: minimum risk training was removed\. Delete"):
+        with pytest.raises(ConfigError, match=rf"training\.{what} removed\. Delete"):
             command()
 
 
@@ -186,7 +197,7 @@ def test_a_run_is_refused_other_text_wherever_it_lies(tmp_path: Path) -> None:
     corpus(tmp_path / "elsewhere")
     whole = text.read_text(encoding="utf-8")
     text.write_text("other\tanderes\n", encoding="utf-8")
-    with pytest.raises(RunError, match=r"data\.train"):  # going on would prepare anew from what lies in the old place
+    with pytest.raises(RunError, match=r"data\.train"):  # going on would prepare again from what lies in the old place
         named(run, copy)
     text.write_text(whole, encoding="utf-8")
     assert named(run, copy).resumes

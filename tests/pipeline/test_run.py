@@ -24,7 +24,6 @@ from transduce.training.trainer import Ending, Trainer
 SETTINGS: small_run.Settings = {
     "training.teacher_steps": 4,
     "training.optimizer": "muon",
-    "training.r_drop": 1.0,
     "data.source_language": "en",
     "data.target_language": "de",
 }

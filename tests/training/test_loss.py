@@ -1,7 +1,6 @@
 import math
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import pytest
@@ -15,7 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transduce.networks.output import Output
 from transduce.training import chunked_loss
 from transduce.training.chunked_loss import LogitsBuffer
-from transduce.training.loss import Loss, Smoothing, token_loss, token_loss_and_gradient
+from transduce.training.loss import Loss, token_loss, token_loss_and_gradient
+from transduce.training.smoothing import Smoothing
 
 Convention = Literal["szegedy", "authors"]
 CONVENTIONS: tuple[Convention, ...] = ("szegedy", "authors")
@@ -26,27 +26,19 @@ def loss_of_logits(logits: list[list[float]], labels: list[int], smoothing: Smoo
     """Return the loss of given logits: with an identity matrix for E, hidden states are logits."""
     hidden_BTD = torch.tensor([logits], dtype=torch.float64)
     return token_loss(
-        [hidden_BTD],
+        hidden_BTD,
         Output(torch.eye(len(logits[0]), dtype=torch.float64)),
         torch.tensor([labels]),
         smoothing=smoothing,
     )
 
 
-def plain_loss(
-    hiddens_BTD: Sequence[Tensor], output: Output, target_BT: Tensor, *, smoothing: Smoothing, r_drop: float
-) -> Tensor:
+def plain_loss(hidden_BTD: Tensor, output: Output, target_BT: Tensor, *, smoothing: Smoothing) -> Tensor:
     """Return the loss as the equation has it, holding all logits: the oracle."""
     is_token_N = target_BT.flatten() != 0
-    target_distribution_NV = hiddens_BTD[0].new_full((int(is_token_N.sum()), len(output.matrix_VD)), smoothing.other)
+    target_distribution_NV = hidden_BTD.new_full((int(is_token_N.sum()), len(output.matrix_VD)), smoothing.other)
     target_distribution_NV.scatter_(1, target_BT.flatten()[is_token_N][:, None], smoothing.true)
-    passes = [torch.log_softmax(output.logits(hidden_BTD).flatten(0, 1), -1)[is_token_N] for hidden_BTD in hiddens_BTD]
-    loss = -sum(((target_distribution_NV * pass_NV).sum() for pass_NV in passes), torch.tensor(0.0)) / len(passes)
-    if r_drop:
-        one_NV, other_NV = passes
-        loss = loss + r_drop / 4 * functional.kl_div(one_NV, other_NV, reduction="sum", log_target=True)
-        loss = loss + r_drop / 4 * functional.kl_div(other_NV, one_NV, reduction="sum", log_target=True)
-    return loss
+    return -(target_distribution_NV * torch.log_softmax(output.logits(hidden_BTD).flatten(0, 1), -1)[is_token_N]).sum()
 
 
 def test_smoothing_as_the_authors_code_has_it() -> None:
@@ -89,7 +81,7 @@ def test_a_batch_by_hand_leaves_padding_out() -> None:
 def test_a_model_that_knows_nothing_pays_the_log_of_the_vocabulary(vocabulary_size: int) -> None:
     smoothing = Smoothing.of(0.1, vocabulary_size=vocabulary_size, convention="szegedy")
     hidden_BTD, matrix_VD = torch.zeros(1, 3, 2), torch.randn(vocabulary_size, 2)
-    loss = token_loss([hidden_BTD], Output(matrix_VD), torch.tensor([[5, 6, 7]]), smoothing=smoothing)
+    loss = token_loss(hidden_BTD, Output(matrix_VD), torch.tensor([[5, 6, 7]]), smoothing=smoothing)
     assert loss.objective.item() / 3 == pytest.approx(math.log(vocabulary_size), rel=1e-6)
 
 
@@ -110,7 +102,6 @@ def test_the_conventions_are_one_family() -> None:
     seed=st.integers(0, 1000),
     convention=st.sampled_from(CONVENTIONS),
     epsilon=st.sampled_from([0.0, 0.1, 0.4]),
-    r_drop=st.sampled_from([0.0, 1.0, 5.0]),
     has_bias=st.booleans(),
     logits_at_once=st.integers(1, 300),
 )
@@ -119,12 +110,11 @@ def test_value_and_gradients_equal_the_plain_loss(
     seed: int,
     convention: Convention,
     epsilon: float,
-    r_drop: float,
     has_bias: bool,
     logits_at_once: int,
 ) -> None:
     torch.manual_seed(seed)
-    hiddens_BTD = [torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True) for _ in range(2 if r_drop else 1)]
+    hidden_BTD = torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True)
     matrix_VD = torch.randn(11, 7, dtype=torch.float64, requires_grad=True)
     bias_V = torch.randn(11, dtype=torch.float64, requires_grad=True) if has_bias else None
     output = Output(matrix_VD, bias_V)
@@ -132,10 +122,10 @@ def test_value_and_gradients_equal_the_plain_loss(
     smoothing = Smoothing.of(epsilon, vocabulary_size=11, convention=convention)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunked_loss, "LOGITS_AT_ONCE", logits_at_once)
-        ours = token_loss(hiddens_BTD, output, target_BT, smoothing=smoothing, r_drop=r_drop).objective
-    plain = plain_loss(hiddens_BTD, output, target_BT, smoothing=smoothing, r_drop=r_drop)
+        ours = token_loss(hidden_BTD, output, target_BT, smoothing=smoothing).objective
+    plain = plain_loss(hidden_BTD, output, target_BT, smoothing=smoothing)
     torch.testing.assert_close(ours, plain.double(), atol=1e-10, rtol=1e-10)
-    inputs = [*hiddens_BTD, matrix_VD, *([] if bias_V is None else [bias_V])]
+    inputs = [hidden_BTD, matrix_VD, *([] if bias_V is None else [bias_V])]
     for gradient, expected in zip(
         torch.autograd.grad(3.0 * ours, inputs), torch.autograd.grad(3.0 * plain, inputs), strict=True
     ):
@@ -146,7 +136,7 @@ def test_likelihood_and_correct_labels_are_counted_beside_the_objective() -> Non
     torch.manual_seed(3)
     hidden_BTD, matrix_VD = torch.randn(2, 19, 7), torch.randn(11, 7)
     target_BT = torch.randint(0, 11, (2, 19))
-    loss = token_loss([hidden_BTD], Output(matrix_VD), target_BT, smoothing=Smoothing(true=0.9, other=0.01))
+    loss = token_loss(hidden_BTD, Output(matrix_VD), target_BT, smoothing=Smoothing(true=0.9, other=0.01))
     logits_NV, label_N = (hidden_BTD @ matrix_VD.T).flatten(0, 1), target_BT.flatten()
     expected = functional.cross_entropy(logits_NV, label_N, ignore_index=0, reduction="sum")
     torch.testing.assert_close(loss.nll, expected)
@@ -169,7 +159,7 @@ def test_bf16_products_stay_near_float32() -> None:
     smoothing = Smoothing.of(0.1, vocabulary_size=211, convention="szegedy")
     results = []
     for dtype in (torch.float32, torch.bfloat16):
-        loss = token_loss([hidden_BTD], Output(matrix_VD), target_BT, smoothing=smoothing, product_dtype=dtype)
+        loss = token_loss(hidden_BTD, Output(matrix_VD), target_BT, smoothing=smoothing, product_dtype=dtype)
         results.append((loss.objective, *torch.autograd.grad(loss.objective, [hidden_BTD, matrix_VD])))
     assert abs(results[1][0].item() / results[0][0].item() - 1) < 1e-3
     for exact, rounded in zip(results[0][1:], results[1][1:], strict=True):
@@ -192,17 +182,16 @@ class LargestTensor(TorchDispatchMode):
         return result
 
 
-@pytest.mark.parametrize("r_drop", [0.0, 1.0])
-def test_all_logits_never_exist_at_once(monkeypatch: pytest.MonkeyPatch, r_drop: float) -> None:
+def test_all_logits_never_exist_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunked_loss, "LOGITS_AT_ONCE", 2000)
-    hiddens_BTD = [torch.randn(1, 331, 5, requires_grad=True) for _ in range(2 if r_drop else 1)]
+    hidden_BTD = torch.randn(1, 331, 5, requires_grad=True)
     matrix_VD = torch.randn(97, 5, requires_grad=True)
     target_BT = torch.randint(1, 97, (1, 331))
     with LargestTensor(matrix_VD) as largest:
         token_loss(
-            hiddens_BTD, Output(matrix_VD), target_BT, smoothing=Smoothing(true=1.0, other=0.0), r_drop=r_drop
+            hidden_BTD, Output(matrix_VD), target_BT, smoothing=Smoothing(true=1.0, other=0.0)
         ).objective.backward()
-    assert largest.elements <= max(2000, 331 * 5 * len(hiddens_BTD))
+    assert largest.elements <= max(2000, 331 * 5)
     assert 10 * 2000 < 331 * 97  # so this would have been noticed
 
 
@@ -210,7 +199,7 @@ def test_without_gradients_none_are_computed() -> None:
     matrix_VD = torch.randn(97, 5, requires_grad=True)
     with torch.no_grad(), LargestTensor(matrix_VD) as largest:
         loss = token_loss(
-            [torch.randn(1, 3, 5)],
+            torch.randn(1, 3, 5),
             Output(matrix_VD),
             torch.tensor([[1, 2, 3]]),
             smoothing=Smoothing(true=1.0, other=0.0),
@@ -222,7 +211,8 @@ def test_without_gradients_none_are_computed() -> None:
 MEASURE = """
 import resource, torch
 from transduce.networks.output import Output
-from transduce.training.loss import Smoothing, token_loss
+from transduce.training.loss import token_loss
+from transduce.training.smoothing import Smoothing
 torch.set_num_threads(1)
 hidden_BTD = torch.randn(1, 25_000, 512, requires_grad=True)
 matrix_VD = torch.nn.Parameter(torch.randn(37_000, 512) / 512**0.5)
@@ -230,7 +220,7 @@ target_BT = torch.randint(1, 37_000, (1, 25_000))
 warm = torch.randn(64, 64, dtype=torch.bfloat16); warm @ warm
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 smoothing = Smoothing.of(0.1, vocabulary_size=37_000, convention="szegedy")
-loss = token_loss([hidden_BTD], Output(matrix_VD), target_BT, smoothing=smoothing, product_dtype=torch.bfloat16)
+loss = token_loss(hidden_BTD, Output(matrix_VD), target_BT, smoothing=smoothing, product_dtype=torch.bfloat16)
 loss.objective.backward()
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
@@ -261,8 +251,8 @@ def test_memory_for_logits_is_kept_and_leaves_no_trace_in_a_loss() -> None:
     for kept in (None, buffer, buffer):
         weight_VD = matrix_VD.float().requires_grad_()
         weight_VD.grad = torch.zeros_like(weight_VD)
-        loss, (gradient_ND,) = token_loss_and_gradient(
-            [hidden_ND.float()],
+        loss, gradient_ND = token_loss_and_gradient(
+            hidden_ND.float(),
             Output(weight_VD),
             label_N,
             smoothing=smoothing,
@@ -280,11 +270,11 @@ def test_packed_tokens_with_a_bias_have_the_same_loss_and_gradients() -> None:
     matrix_VD, bias_V = (torch.randn(shape, requires_grad=True) for shape in ((24, 7), (24,)))
     output, smoothing = Output(matrix_VD, bias_V), Smoothing.of(0.1, vocabulary_size=24, convention="szegedy")
     derived_BTD = hidden_ND[None].clone().requires_grad_()
-    derived = token_loss([derived_BTD], output, label_N[None], smoothing=smoothing)
+    derived = token_loss(derived_BTD, output, label_N[None], smoothing=smoothing)
     expected = torch.autograd.grad(derived.objective, [derived_BTD, matrix_VD, bias_V])
     matrix_VD.grad, bias_V.grad = torch.zeros_like(matrix_VD), torch.zeros_like(bias_V)
     with torch.no_grad():
-        loss, (gradient_ND,) = token_loss_and_gradient([hidden_ND], output, label_N, smoothing=smoothing)
+        loss, gradient_ND = token_loss_and_gradient(hidden_ND, output, label_N, smoothing=smoothing)
     torch.testing.assert_close(loss.objective, derived.objective.detach())
     for found, wanted in zip((gradient_ND[None], matrix_VD.grad, bias_V.grad), expected, strict=True):
         torch.testing.assert_close(found, wanted)
@@ -294,7 +284,7 @@ def test_padding_may_be_any_id() -> None:
     hidden_BTD, output = torch.randn(2, 4, 5), Output(torch.randn(9, 5))
     usual_BT, unusual_BT = torch.tensor([[5, 6, 0, 0], [7, 6, 5, 8]]), torch.tensor([[5, 6, 4, 4], [7, 6, 5, 8]])
     smoothing = Smoothing(true=0.9, other=0.0125)
-    usual = token_loss([hidden_BTD], output, usual_BT, smoothing=smoothing)
-    unusual = token_loss([hidden_BTD], output, unusual_BT, smoothing=smoothing, padding=4)
+    usual = token_loss(hidden_BTD, output, usual_BT, smoothing=smoothing)
+    unusual = token_loss(hidden_BTD, output, unusual_BT, smoothing=smoothing, padding=4)
     assert (float(usual.objective), usual.tokens) == (float(unusual.objective), unusual.tokens)
     assert usual.tokens == 6

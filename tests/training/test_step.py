@@ -109,21 +109,6 @@ def test_dropout_is_drawn_for_the_step_not_from_what_came_before(
     assert not torch.equal(results[0], other_seed.parameters.values)
 
 
-def test_r_drop_needs_its_two_passes_to_differ(
-    make_model: MakeModel, make_config: MakeConfig, store: TokenStore
-) -> None:
-    """Without dropout the two passes agree, their divergence is 0, and R-Drop's step is the ordinary one."""
-    gradients = {}
-    for dropout in (0.0, 0.3):
-        for r_drop in (0.0, 5.0):
-            config = make_config(r_drop=r_drop)
-            stepper = make_stepper(make_model(dropout=dropout).double(), config)
-            take_steps(stepper, store, config, steps=1)
-            gradients[dropout, r_drop] = stepper.parameters.gradients.clone()
-    torch.testing.assert_close(gradients[0.0, 0.0], gradients[0.0, 5.0])
-    assert not torch.allclose(gradients[0.3, 0.0], gradients[0.3, 5.0])
-
-
 def test_bf16_keeps_master_weights_and_follows_float32(
     make_model: MakeModel, make_config: MakeConfig, store: TokenStore
 ) -> None:

@@ -29,6 +29,7 @@ from transduce.pipeline.training_stage import OpenTraining, TrainingStage
 from transduce.sealed_record import sealed, unsealed
 from transduce.training.averaging import average_last
 from transduce.training.checkpoint import Checkpoints
+from transduce.training.config import REMOVED
 from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Ending, ending_at
 from transduce.training.validation import Validation
@@ -179,7 +180,7 @@ class AveragingStage:
 
     def _settings(self) -> str:
         experiment = self.training.experiment
-        training = experiment.training.model_dump(mode="json", exclude=set(_WITHOUT_INFLUENCE))
+        training = experiment.training.model_dump(mode="json", exclude=set(_WITHOUT_INFLUENCE)) | REMOVED
         decoding = experiment.decoding.model_dump(mode="json", exclude={"keep_placeholders", "keep_form"})
         kept = [stated(experiment.model), decoding, training]
         corpus = corpus_fingerprint(self.training.prepared.report)

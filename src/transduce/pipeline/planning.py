@@ -210,9 +210,9 @@ def read_kept_experiment(run: Path) -> ExperimentConfig:
 
 
 def _without_unused(content: dict[str, Any]) -> dict[str, Any]:
-    """Remove the unused keys of minimum risk training that an earlier version wrote into every run."""
+    """Remove the unused keys of minimum risk training and R-Drop that earlier versions wrote into every run."""
     training = content.get("training")
-    if not isinstance(training, dict) or "risk_steps" in training:
+    if not isinstance(training, dict) or "risk_steps" in training or training.get("r_drop"):
         return content
     return {**content, "training": {key: value for key, value in training.items() if f"training.{key}" not in REMOVED}}
 

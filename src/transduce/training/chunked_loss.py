@@ -10,7 +10,7 @@ then frees the logits. The backward pass only scales these gradients.
 
 The uniform part of q is the same for every token: its products with the output matrix are computed once, as vectors.
 
-Shapes here: N tokens of a batch, P dropout passes, R rows of a chunk, of which the first C have a label.
+Shapes here: N tokens of a batch, R rows of a chunk, of which the first C have a label.
 """
 
 from dataclasses import dataclass
@@ -23,25 +23,16 @@ from torch.autograd.function import once_differentiable
 from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import add_to
 from transduce.networks.output import Output
+from transduce.training.smoothing import Smoothing
 
 LOGITS_AT_ONCE = 1 << 24  # per chunk: 128 MiB for logits in bf16, their softmax in float32, and its copy in bf16
 _SAFE_PROBABILITY = 1e-30  # large enough to take its logarithm: far above the smallest normal number, 1e-38
 
 
 @dataclass(frozen=True)
-class LossWeights:
-    """The two probabilities of the target distribution, and the weight of R-Drop's divergence."""
-
-    true: float
-    other: float
-    divergence: float = 0.0
-
-
-@dataclass(frozen=True)
 class Predictions:
-    """The logits and probabilities of one chunk in one dropout pass."""
+    """The probabilities of one chunk, and what its sums need of the logits."""
 
-    logits_CV: Tensor
     probabilities_RV: Tensor
     log_normalizer_C: Tensor
     """log Σ e^z."""
@@ -74,23 +65,23 @@ class ChunkedLoss(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,  # noqa: ANN401 - torch gives it no public type
-        hidden_PND: Tensor,
+        hidden_ND: Tensor,
         matrix_VD: Tensor,
         bias_V: Tensor | None,
         label_N: Tensor,
         rows_R: Tensor,
-        weights: LossWeights,
+        smoothing: Smoothing,
         product_dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return objective, unsmoothed loss and correct labels, summed over `rows_R` of P dropout passes."""
-        sums = LossSums(hidden_PND, Output(matrix_VD, bias_V), weights, product_dtype)
+        """Return objective, unsmoothed loss and correct labels, summed over `rows_R`."""
+        sums = LossSums(hidden_ND, Output(matrix_VD, bias_V), smoothing, product_dtype)
         if any(ctx.needs_input_grad[:3]):
             of_bias_V = None if bias_V is None else torch.zeros_like(bias_V, dtype=sums.dtype)
             sums.want_gradients(torch.zeros_like(matrix_VD, dtype=sums.dtype), of_bias_V)
         for some_rows_C in rows_R.split(sums.rows_at_once):
             sums.add_chunk(some_rows_C, label_N[some_rows_C])
         sums.finish()
-        ctx.save_for_backward(sums.hidden_gradient_PND, sums.matrix_gradient_VD, sums.bias_gradient_V)
+        ctx.save_for_backward(sums.hidden_gradient_ND, sums.matrix_gradient_VD, sums.bias_gradient_V)
         ctx.mark_non_differentiable(sums.nll, sums.correct)
         return sums.objective, sums.nll, sums.correct
 
@@ -112,16 +103,16 @@ class LossSums:
 
     def __init__(
         self,
-        hidden_PND: Tensor,
+        hidden_ND: Tensor,
         output: Output,
-        weights: LossWeights,
+        smoothing: Smoothing,
         product_dtype: torch.dtype,
         *,
         buffer: LogitsBuffer | None = None,
     ) -> None:
-        self.hidden_PND, self.weights = hidden_PND, weights
+        self.hidden_ND, self.smoothing = hidden_ND, smoothing
         self.buffer = buffer or LogitsBuffer()
-        self.dtype = torch.promote_types(hidden_PND.dtype, torch.float32)
+        self.dtype = torch.promote_types(hidden_ND.dtype, torch.float32)
         self.product_VD = output.matrix_VD.to(product_dtype)
         self.bias_V = None if output.bias_V is None else output.bias_V.to(product_dtype)
         self.bias_sum = 0.0 if output.bias_V is None else float(output.bias_V.sum(dtype=self.dtype))
@@ -129,25 +120,25 @@ class LossSums:
         self.matrix_sum_D = output.matrix_VD.sum(dim=0, dtype=self.dtype)
         self.hidden_sum_D = torch.zeros_like(self.matrix_sum_D)
         self.objective, self.nll, self.correct = (self.matrix_sum_D.new_zeros(()) for _ in range(3))
-        self.hidden_gradient_PND: Tensor | None = None
+        self.hidden_gradient_ND: Tensor | None = None
         self.matrix_gradient_VD: Tensor | None = None
         self.bias_gradient_V: Tensor | None = None
 
     def want_gradients(self, matrix_gradient_VD: Tensor, bias_gradient_V: Tensor | None = None) -> None:
         """Also compute gradients; add those of the matrix and the bias to these tensors."""
-        self.hidden_gradient_PND, self.matrix_gradient_VD = torch.zeros_like(self.hidden_PND), matrix_gradient_VD
+        self.hidden_gradient_ND, self.matrix_gradient_VD = torch.zeros_like(self.hidden_ND), matrix_gradient_VD
         self.bias_gradient_V = bias_gradient_V
 
     @property
     def is_in_place(self) -> bool:
         """Whether a compiled kernel turns the logits into their gradient in place."""
-        return self.kernels is not None and self.matrix_gradient_VD is not None and not self.weights.divergence
+        return self.kernels is not None and self.matrix_gradient_VD is not None
 
     @property
     def rows_at_once(self) -> int:
         """The number of tokens in a chunk; a logit that is changed in place needs a quarter of the memory."""
         logits = 2 * LOGITS_AT_ONCE if self.is_in_place else LOGITS_AT_ONCE
-        return max(1, logits // (self.product_VD.size(0) * self.hidden_PND.size(0)))
+        return max(1, logits // self.product_VD.size(0))
 
     def add_all(self, label_N: Tensor) -> None:
         """Add all chunks of packed tokens: row n has label n, and rows after the last label have none."""
@@ -158,19 +149,13 @@ class LossSums:
 
     def add_chunk(self, rows_R: Tensor | slice, label_C: Tensor) -> None:
         """Add one chunk to the sums and gradients; rows without a label only take part in the matrix products."""
-        passes = [hidden_ND[rows_R] for hidden_ND in self.hidden_PND]
-        predictions = [self.predict(hidden_RD, label_C) for hidden_RD in passes]
-        share = 1.0 / len(passes)
-        for hidden_RD, prediction in zip(passes, predictions, strict=True):
-            self.add_sums(hidden_RD[: label_C.numel()], prediction, share=share)
-        gradients = [prediction.probabilities_RV for prediction in predictions]
-        if self.weights.divergence:
-            gradients = self.add_divergence(predictions[0], predictions[1])
+        hidden_RD, count = self.hidden_ND[rows_R], label_C.numel()
+        prediction = self.predict(hidden_RD, label_C)
+        self.add_sums(hidden_RD[:count], prediction)
         if self.matrix_gradient_VD is not None:
-            for index, (hidden_RD, gradient_RV) in enumerate(zip(passes, gradients, strict=True)):
-                if not self.is_in_place:
-                    self.add_labels(gradient_RV, label_C)
-                self.add_gradients(index, rows_R, hidden_RD, gradient_RV, count=label_C.numel())
+            if not self.is_in_place:
+                self.add_labels(prediction.probabilities_RV, label_C)
+            self.add_gradients(rows_R, hidden_RD, prediction.probabilities_RV, count=count)
 
     def predict(self, hidden_RD: Tensor, label_C: Tensor) -> Predictions:
         """Return the logits, softmax and log Σ e^z of a chunk.
@@ -182,7 +167,7 @@ class LossSums:
         if self.is_in_place:
             return self.predict_in_place(self.with_bias(self.buffer.product(rounded_RD, self.product_VD)), label_C)
         logits_RV = self.with_bias(rounded_RD @ self.product_VD.T)
-        is_for_gradient_alone = self.matrix_gradient_VD is not None and not self.weights.divergence
+        is_for_gradient_alone = self.matrix_gradient_VD is not None
         probabilities_RV = logits_RV.softmax(dim=-1, dtype=logits_RV.dtype if is_for_gradient_alone else self.dtype)
         logits_CV, probabilities_CV = logits_RV[: label_C.numel()], probabilities_RV[: label_C.numel()]
         highest_logit_C = logits_CV.amax(dim=-1).to(self.dtype)
@@ -193,7 +178,7 @@ class LossSums:
         else:
             # p_max = e^(z_max - log Σ e^z) is never tiny, so this is as exact as logsumexp, at a third of the cost.
             log_normalizer_C = highest_logit_C - probabilities_CV.amax(dim=-1).to(self.dtype).log()
-        return Predictions(logits_CV, probabilities_RV, log_normalizer_C, label_logit_C, highest_logit_C)
+        return Predictions(probabilities_RV, log_normalizer_C, label_logit_C, highest_logit_C)
 
     def with_bias(self, products_RV: Tensor) -> Tensor:
         """Add the bias, if there is one, to the products in place, and return them."""
@@ -202,11 +187,11 @@ class LossSums:
     def predict_in_place(self, logits_RV: Tensor, label_C: Tensor) -> Predictions:
         """Return the predictions of the compiled kernel, which also adds the label's gradient to the softmax."""
         assert self.kernels is not None
-        extra = self.weights.other - self.weights.true
+        extra = self.smoothing.other - self.smoothing.true
         found = self.kernels.label_gradients(logits_RV, label_C.contiguous(), extra=extra)
-        return Predictions(logits_RV[: label_C.numel()], logits_RV, *found)
+        return Predictions(logits_RV, *found)
 
-    def add_sums(self, hidden_CD: Tensor, prediction: Predictions, *, share: float) -> None:
+    def add_sums(self, hidden_CD: Tensor, prediction: Predictions) -> None:
         """Add the losses of a chunk and count its correct labels."""
         log_likelihood_C = prediction.label_logit_C - prediction.log_normalizer_C
         # Σ_v log p(v) = Σ_v z_v - V log Σ e^z, and Σ_v z_v is one product with the sum of the matrix's rows.
@@ -214,59 +199,39 @@ class LossSums:
         log_probability_sum_C = (
             hidden_CD.to(self.dtype) @ self.matrix_sum_D + self.bias_sum - vocabulary_size * prediction.log_normalizer_C
         )
-        extra = self.weights.true - self.weights.other
-        cross_entropy_C = -extra * log_likelihood_C - self.weights.other * log_probability_sum_C
-        self.objective += share * cross_entropy_C.sum()
-        self.nll -= share * log_likelihood_C.sum()
-        self.correct += share * (prediction.label_logit_C == prediction.highest_logit_C).sum()
+        extra = self.smoothing.true - self.smoothing.other
+        cross_entropy_C = -extra * log_likelihood_C - self.smoothing.other * log_probability_sum_C
+        self.objective += cross_entropy_C.sum()
+        self.nll -= log_likelihood_C.sum()
+        self.correct += (prediction.label_logit_C == prediction.highest_logit_C).sum()
 
-    def add_divergence(self, one: Predictions, other: Predictions) -> list[Tensor]:
-        """Add R-Drop's divergence; return, for each pass, the term that replaces softmax(z) in its gradient."""
-        log_ratio_CV = one.logits_CV.to(self.dtype).sub_(other.logits_CV)
-        log_ratio_CV -= (one.log_normalizer_C - other.log_normalizer_C)[:, None]
-        p_CV, q_CV = (each.probabilities_RV[: log_ratio_CV.size(0)] for each in (one, other))
-        forward_C, backward_C = (p_CV * log_ratio_CV).sum(dim=-1), -(q_CV * log_ratio_CV).sum(dim=-1)
-        weight = self.weights.divergence / 2.0  # 1/2 and not 1/4, since `add_gradients` halves each pass's gradient
-        self.objective += weight / 2.0 * (forward_C + backward_C).sum()
-        # ∂KL(p‖q)/∂z_p = p (log p/q - KL(p‖q)) and ∂KL(q‖p)/∂z_p = p - q; likewise for q.
-        of_one_CV = p_CV + weight * (p_CV * (log_ratio_CV - forward_C[:, None]) + p_CV - q_CV)
-        of_other_CV = q_CV + weight * (q_CV * (-log_ratio_CV - backward_C[:, None]) + q_CV - p_CV)
-        idle = one.probabilities_RV.size(0) - log_ratio_CV.size(0)
-        return [torch.nn.functional.pad(of_CV, (0, 0, 0, idle)) for of_CV in (of_one_CV, of_other_CV)]
-
-    def add_gradients(
-        self, index: int, rows_R: Tensor | slice, hidden_RD: Tensor, gradient_RV: Tensor, *, count: int
-    ) -> None:
-        """Add the gradients of a chunk in one dropout pass; `finish` completes that of the matrix."""
-        assert self.hidden_gradient_PND is not None
+    def add_gradients(self, rows_R: Tensor | slice, hidden_RD: Tensor, gradient_RV: Tensor, *, count: int) -> None:
+        """Add the gradients of a chunk; `finish` completes that of the matrix."""
+        assert self.hidden_gradient_ND is not None
         assert self.matrix_gradient_VD is not None
-        share = 1.0 / self.hidden_PND.size(0)
         rounded_RV = gradient_RV.to(self.product_VD.dtype)
-        hidden_gradient_RD = (rounded_RV @ self.product_VD).to(self.dtype) - self.weights.other * self.matrix_sum_D
+        hidden_gradient_RD = (rounded_RV @ self.product_VD).to(self.dtype) - self.smoothing.other * self.matrix_sum_D
         hidden_gradient_RD[count:] = 0.0
-        self.hidden_gradient_PND[index, rows_R] = (share * hidden_gradient_RD).to(self.hidden_PND.dtype)
+        self.hidden_gradient_ND[rows_R] = hidden_gradient_RD.to(self.hidden_ND.dtype)
         product_RD = hidden_RD.to(self.product_VD.dtype)
         if self.product_VD.dtype == self.dtype:
-            self.matrix_gradient_VD.addmm_(rounded_RV.T, product_RD, alpha=share)
-        elif share == 1.0:
-            add_to(self.matrix_gradient_VD, rounded_RV.T @ product_RD)
+            self.matrix_gradient_VD.addmm_(rounded_RV.T, product_RD)
         else:
-            self.matrix_gradient_VD.add_(rounded_RV.T @ product_RD, alpha=share)
-        self.hidden_sum_D += share * hidden_RD[:count].sum(dim=0, dtype=self.dtype)
+            add_to(self.matrix_gradient_VD, rounded_RV.T @ product_RD)
+        self.hidden_sum_D += hidden_RD[:count].sum(dim=0, dtype=self.dtype)
         if self.bias_gradient_V is not None:
-            of_chunk_V = gradient_RV[:count].sum(dim=0, dtype=self.dtype) - count * self.weights.other
-            self.bias_gradient_V.add_(of_chunk_V, alpha=share)
+            self.bias_gradient_V += gradient_RV[:count].sum(dim=0, dtype=self.dtype) - count * self.smoothing.other
 
     def add_labels(self, gradient_RV: Tensor, label_C: Tensor) -> None:
         """Subtract the part of q that only the label has, and zero the rows without a label."""
         # torch's scatter_add_ would copy the whole tensor; index_add_ changes one number of each row.
         count = label_C.numel()
         place_C = torch.arange(count, device=label_C.device) * gradient_RV.size(1) + label_C
-        extra_C = gradient_RV.new_full((count,), self.weights.other - self.weights.true)
+        extra_C = gradient_RV.new_full((count,), self.smoothing.other - self.smoothing.true)
         gradient_RV.view(-1).index_add_(0, place_C, extra_C)
         gradient_RV[count:] = 0.0
 
     def finish(self) -> None:
         """Subtract the uniform part of q from the gradient of the matrix: one vector, the same for every row."""
         if self.matrix_gradient_VD is not None:
-            self.matrix_gradient_VD -= self.weights.other * self.hidden_sum_D
+            self.matrix_gradient_VD -= self.smoothing.other * self.hidden_sum_D

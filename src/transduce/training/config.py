@@ -14,7 +14,6 @@ from pydantic import (
     BaseModel,
     Field,
     JsonValue,
-    NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
@@ -29,6 +28,9 @@ Duration = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)?[smhd])+$")]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 PATIENCE_WITHOUT_BUDGET = 10
+
+REMOVED = {"r_drop": 0.0}
+"""Settings of earlier versions at the values that all runs now have; checkpoints and hashes hold them."""
 
 MAY_CHANGE_BETWEEN_STARTS = frozenset(
     {
@@ -121,10 +123,6 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
     smoothing: Literal["szegedy", "authors"] = "szegedy"
     """Tokens that receive that share: with `szegedy`, the work that the paper cites, the whole vocabulary; with
     `authors`, their code, all tokens except the true one. They differ by a factor of (V - 1) / V in ε. (5.4)
-    """
-    r_drop: NonNegativeFloat = 0.0
-    """Weight of R-Drop's divergence between two dropout passes of each batch; 0 is off and needs one pass. Departure:
-    Liang et al. 2021.
     """
     bpe_dropout: Share = 0.0
     """Probability of dropping a BPE merge when a training sentence is tokenised, drawn again in every epoch; 0 is off.
@@ -259,6 +257,7 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docst
         `precision` is left out, since "auto" depends on the machine; the trainer compares the chosen precision instead.
         """
         settings: dict[str, JsonValue] = self.model_dump(mode="json", exclude={*MAY_CHANGE_BETWEEN_STARTS, "precision"})
+        settings |= REMOVED
         if self.optimizer == "adam":
             del settings["optimizer"]  # so that a run of a version without this setting can be resumed
         return settings

@@ -22,7 +22,8 @@ from transduce.networks.network import Network
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.chunked_loss import LogitsBuffer
 from transduce.training.config import TrainingConfig
-from transduce.training.loss import Loss, Smoothing, token_loss, token_loss_and_gradient
+from transduce.training.loss import Loss, token_loss, token_loss_and_gradient
+from transduce.training.smoothing import Smoothing
 
 
 class Gradient(Protocol):
@@ -50,8 +51,7 @@ class _ModelGradient:
     """The model and the settings of its loss."""
 
     def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
-        self.model, self.arithmetic, self.r_drop = model, arithmetic, config.r_drop
-        self.passes = 2 if config.r_drop else 1
+        self.model, self.arithmetic = model, arithmetic
         self.smoothing = Smoothing.of(
             config.label_smoothing, vocabulary_size=model.config.vocabulary_size, convention=config.smoothing
         )
@@ -67,13 +67,12 @@ class AutogradGradient(_ModelGradient):
         """Run one micro-batch forward and backward."""
         torch.manual_seed(dropout_key)
         with self.arithmetic.forward_pass():
-            hiddens_BTD: list[Tensor] = [self.model(batch.source_BS, batch.target_BT) for _ in range(self.passes)]
+            hidden_BTD = self.model(batch.source_BS, batch.target_BT)
         loss = token_loss(
-            hiddens_BTD,
+            hidden_BTD,
             self.model.output,
             batch.target_BT,
             smoothing=self.smoothing,
-            r_drop=self.r_drop,
             product_dtype=self.arithmetic.product_dtype,
             padding=self.model.tokens.padding,
         )
@@ -111,23 +110,19 @@ class HandwrittenGradient(_ModelGradient):
     @torch.no_grad()
     def add(self, batch: Batch, *, dropout_key: int) -> Loss:
         """Run one micro-batch forward and backward."""
-        dropout = KeyedDropout(dropout_key)
-        passes = [self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout) for _ in range(self.passes)]
-        loss, gradients_ND = token_loss_and_gradient(
-            [each.padded_ND for each in passes],
+        forward = self.network.forward(batch.source_BS, batch.target_BT, dropout=KeyedDropout(dropout_key))
+        loss, gradient_ND = token_loss_and_gradient(
+            forward.padded_ND,
             self.model.output,
             batch.target_BT[batch.target_BT != self.model.tokens.padding],
             smoothing=self.smoothing,
-            r_drop=self.r_drop,
             product_dtype=self.dtype,
             buffer=self.buffer,
         )
-        for each, gradient_ND in zip(passes, gradients_ND, strict=True):
-            each.backward(gradient_ND)
+        forward.backward(gradient_ND)
         return loss
 
     def kept_for_backward(self, batch: Batch) -> int:
         """Run a batch forward and count the tensors that its pullbacks hold."""
-        dropout = KeyedDropout(0)
-        forward = self.network.forward(batch.source_BS, batch.target_BT, dropout=dropout)
-        return self.passes * kept_bytes(forward.backward)
+        forward = self.network.forward(batch.source_BS, batch.target_BT, dropout=KeyedDropout(0))
+        return kept_bytes(forward.backward)

@@ -21,8 +21,9 @@ from transduce.progress import Progress, Silent
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.batches import pairs_that_fit
 from transduce.training.distributed import World
-from transduce.training.loss import Smoothing, token_loss
+from transduce.training.loss import token_loss
 from transduce.training.metrics import Sample
+from transduce.training.smoothing import Smoothing
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def measure_loss(
             with arithmetic.forward_pass():
                 hidden_BTD = model(batch.source_BS, batch.target_BT)
             loss = token_loss(
-                [hidden_BTD],
+                hidden_BTD,
                 model.output,
                 batch.target_BT,
                 smoothing=unsmoothed,
