@@ -2,7 +2,7 @@
 
     archive/data.pkl · archive/data/KEY, the numbers of a storage · archive/byteorder, archive/version
 
-`data.pkl` is a program for a stack machine. `pickletools.genops` only lists its instructions; `_Machine` carries out
+`data.pkl` is a program for a stack machine. `pickletools.genops` only lists its instructions; `_StackMachine` carries out
 those in `_ACTIONS`, which make dicts, lists, tuples, texts and numbers. A global such as `torch.FloatStorage` is a
 `GlobalName`, a record of its two names, and "calling" one makes a `Record` of the name and its arguments. Four names
 mean something: an ordered dictionary, a tensor, a parameter and a storage. Nothing is imported and nothing is called.
@@ -102,7 +102,7 @@ class TorchArchive:
             raise ModelError(f"{path} has byteorder = big, which transduce does not read.")
         try:
             with warnings.catch_warnings(action="ignore"):  # of escapes in damaged texts
-                self.content = _Machine(self).run(self._read("data.pkl", _LARGEST_PROGRAM))
+                self.content = _StackMachine(self).run(self._read("data.pkl", _LARGEST_PROGRAM))
         except (
             ValueError,
             IndexError,
@@ -143,7 +143,7 @@ class TorchArchive:
             raise ModelError(f"{self._path} is damaged: {name} cannot be read.") from None
 
 
-class _Machine:
+class _StackMachine:
     """Carries out the instructions of a program; the stack, and a mark where a group of values begins."""
 
     def __init__(self, archive: TorchArchive) -> None:
@@ -227,29 +227,29 @@ class _Machine:
             raise ValueError
 
 
-def _named(machine: _Machine, argument: str) -> None:
+def _named(machine: _StackMachine, argument: str) -> None:
     module, _, name = argument.partition(" ")
     machine.stack.append(GlobalName(module, name))
 
 
-def _named_from_stack(machine: _Machine, _: Any) -> None:  # noqa: ANN401
+def _named_from_stack(machine: _StackMachine, _: Any) -> None:  # noqa: ANN401
     module, name = machine.take(2)
     machine.stack.append(GlobalName(str(module), str(name)))
 
 
-def _push(value: Callable[[Any], Any]) -> Callable[[_Machine, Any], None]:
+def _push(value: Callable[[Any], Any]) -> Callable[[_StackMachine, Any], None]:
     return lambda machine, argument: machine.stack.append(value(argument))
 
 
-def _tuple(count: int) -> Callable[[_Machine, Any], None]:
+def _tuple(count: int) -> Callable[[_StackMachine, Any], None]:
     return lambda machine, _: machine.stack.append(machine.take(count))
 
 
-def _remember(machine: _Machine, argument: int | None) -> None:
+def _remember(machine: _StackMachine, argument: int | None) -> None:
     machine.memo[len(machine.memo) if argument is None else argument] = machine.stack[-1]
 
 
-def _recall(machine: _Machine, argument: int) -> None:
+def _recall(machine: _StackMachine, argument: int) -> None:
     machine.stack.append(machine.memo[argument])
 
 
@@ -257,7 +257,7 @@ _LITERALS = (
     *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT"),
     *("BINBYTES", "SHORT_BINBYTES", "BINSTRING", "SHORT_BINSTRING"),
 )
-_ACTIONS: Mapping[str, Callable[[_Machine, Any], None]] = {
+_ACTIONS: Mapping[str, Callable[[_StackMachine, Any], None]] = {
     **dict.fromkeys(_LITERALS, _push(lambda argument: argument)),
     **dict.fromkeys(("PROTO", "FRAME"), lambda _, __: None),
     "NONE": _push(lambda _: None),
