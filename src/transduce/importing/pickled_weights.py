@@ -2,7 +2,7 @@
 
     archive/data.pkl · archive/data/KEY, the numbers of a storage · archive/byteorder, archive/version
 
-`data.pkl` is a program for a stack machine. `pickletools.genops` only lists its instructions; `_StackMachine` carries out
+`data.pkl` is a program for a stack machine. `pickletools.genops` only lists its instructions; `_StackMachine` does
 those in `_ACTIONS`, which make dicts, lists, tuples, texts and numbers. A global such as `torch.FloatStorage` is a
 `GlobalName`, a record of its two names, and "calling" one makes a `Record` of the name and its arguments. Four names
 mean something: an ordered dictionary, a tensor, a parameter and a storage. Nothing is imported and nothing is called.
