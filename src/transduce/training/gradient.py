@@ -8,7 +8,7 @@
 Both add the sum over the tokens of the batch to the parameters' gradients, and both compute the equations of `model/`.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor
@@ -26,15 +26,24 @@ from transduce.training.loss import Loss, token_loss, token_loss_and_gradient
 from transduce.training.smoothing import Smoothing
 
 
-class Gradient(Protocol):
+class Gradient(ABC):
     """Adds the gradients of micro-batches to those of the model's parameters."""
 
+    def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
+        self.model, self.arithmetic = model, arithmetic
+        self.smoothing = Smoothing.of(
+            config.label_smoothing, vocabulary_size=model.config.vocabulary_size, convention=config.smoothing
+        )
+
+    @abstractmethod
     def refresh(self) -> None:
         """Read the current weights; they must not change until the next call."""
 
+    @abstractmethod
     def add(self, batch: Batch, *, dropout_key: int) -> Loss:
         """Run one micro-batch forward and backward, with the dropout of this key."""
 
+    @abstractmethod
     def kept_for_backward(self, batch: Batch) -> int:
         """Run a batch and return the bytes that its backward pass keeps, without the weights."""
 
@@ -47,17 +56,7 @@ def gradient_of(model: Network, config: TrainingConfig, *, arithmetic: Arithmeti
     return AutogradGradient(model, config, arithmetic=arithmetic)
 
 
-class _ModelGradient:
-    """The model and the settings of its loss."""
-
-    def __init__(self, model: Network, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
-        self.model, self.arithmetic = model, arithmetic
-        self.smoothing = Smoothing.of(
-            config.label_smoothing, vocabulary_size=model.config.vocabulary_size, convention=config.smoothing
-        )
-
-
-class AutogradGradient(_ModelGradient):
+class AutogradGradient(Gradient):
     """The gradient that torch's autograd computes."""
 
     def refresh(self) -> None:
@@ -95,7 +94,7 @@ class AutogradGradient(_ModelGradient):
         return sum(kept.values())
 
 
-class HandwrittenGradient(_ModelGradient):
+class HandwrittenGradient(Gradient):
     """The gradient by the handwritten backward pass of `backpropagation/`."""
 
     def __init__(self, network: HandwrittenNetwork, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:

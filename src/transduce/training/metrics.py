@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -33,16 +32,6 @@ class Sample:
     translation: str
 
 
-class MetricsWriter(Protocol):
-    """A destination of reports."""
-
-    def write(self, kind: str, step: int, measures: Measures) -> None:
-        """Write the measures of a step; `kind` is "train" or "valid"."""
-
-    def close(self) -> None:
-        """Flush and close the file."""
-
-
 class JsonLines:
     """metrics.jsonl: one JSON object per line, with `step` and `kind`."""
 
@@ -53,7 +42,7 @@ class JsonLines:
         self._file = self.path.open("a", encoding="utf-8", newline="\n")
 
     def write(self, kind: str, step: int, measures: Measures) -> None:
-        """Append one line."""
+        """Append the measures of a step as one line; `kind` is "train" or "valid"."""
         self._file.write(json.dumps({"kind": kind, "step": step, **measures}, allow_nan=False) + "\n")
         self._file.flush()
 

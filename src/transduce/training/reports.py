@@ -13,7 +13,7 @@ from transduce.errors import RunError
 from transduce.machine import peak_memory
 from transduce.progress import Stage
 from transduce.training.config import TrainingConfig
-from transduce.training.metrics import JsonLines, MetricsWriter, TensorBoardEvents
+from transduce.training.metrics import JsonLines, TensorBoardEvents
 from transduce.training.state import TrainingProgress
 from transduce.training.step import StepReport, sum_of_counts
 from transduce.training.validation import Validation
@@ -28,7 +28,7 @@ class Reports:
     def __init__(self, folder: Path, config: TrainingConfig, *, resumed_step: int, is_main: bool) -> None:
         self.folder, self.report_every = folder, config.report_every
         self.collected: list[StepReport] = []
-        self.writers: Sequence[MetricsWriter] = ()
+        self.writers: Sequence[JsonLines | TensorBoardEvents] = ()
         if is_main:
             folder.mkdir(parents=True, exist_ok=True)
             lines = JsonLines(folder, resumed_step=resumed_step)
