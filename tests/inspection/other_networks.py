@@ -6,7 +6,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from transduce.networks.attention_block import AttentionBlock, Axis
+from transduce.networks.attention_axes import Axis
+from transduce.networks.attention_block import AttentionBlock
 from transduce.networks.config import NetworkConfig, Shapes
 from transduce.networks.cost import Cost
 from transduce.networks.network import Network, offset_by_one

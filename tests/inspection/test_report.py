@@ -16,7 +16,8 @@ from transduce.inspection.contract import ReportEntry, json_schema
 from transduce.inspection.pair import forced_pair
 from transduce.inspection.report import AttentionReport, TranslationSource, block_entry, inspect
 from transduce.model import Transformer
-from transduce.networks.attention_block import AttentionBlock, Axis
+from transduce.networks.attention_axes import Axis
+from transduce.networks.attention_block import AttentionBlock
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.text.tokenizer import Tokenizer
 from transduce.text.tokenizer_pair import TokenizerPair

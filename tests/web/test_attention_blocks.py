@@ -16,7 +16,7 @@ from tests.web.conftest import TOKENIZER, make_report, written
 
 from transduce.inspection.page import attention_page
 from transduce.inspection.report import AttentionReport
-from transduce.networks.attention_block import Axis
+from transduce.networks.attention_axes import Axis
 from transduce.rivals.rnnsearch import RnnSearch
 from transduce.rivals.rnnsearch_config import RnnSearchConfig
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from transduce.networks.attention_block import Axis, Scores
+from transduce.networks.attention_axes import Axis, Scores
 
 FORMAT: Literal["transduce-attention"] = "transduce-attention"
 FORMAT_VERSION: Literal[2] = 2

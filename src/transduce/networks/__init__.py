@@ -8,6 +8,7 @@ beam_searching.py      the interface of a model that runs beam search itself
 log_probabilities.py   log p of target tokens
 output.py              the layer before the softmax
 attention_block.py     the attention weights of a pair
+attention_axes.py      what the axes of these weights are
 attention_sublayer.py  sub-layers whose attention weights can be recorded
 handled.py             which networks a capability handles: an allow-list
 past.py                the cache of one decoder layer: keys and values, or a recurrent state

@@ -1,19 +1,10 @@
 """The attention weights that a network computes for one pair of sentences, by kind of attention."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from torch import Tensor
 
-Axis = Literal["source", "target", "read", "source+read"]
-"""What the positions of an axis are.
-
-`source`: the source tokens. `target`: the target tokens, each at the position that predicts it. `read`: the tokens that
-the decoder reads at those positions, which are the start token and then every target token but the last. `source+read`:
-the axes `source` and `read`, one after the other.
-"""
-
-Scores = Literal["scaled", "unscaled", "additive"]
+from transduce.networks.attention_axes import Axis, Scores
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transduce.networks.attention_block import AttentionBlock, Axis, Projections, Scores
+from transduce.networks.attention_axes import Axis, Scores
+from transduce.networks.attention_block import AttentionBlock, Projections
 
 AXES: Mapping[str, tuple[Axis, Axis]] = {
     "encoder": ("source", "source"),

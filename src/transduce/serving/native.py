@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
+from transduce.inspection.contract import HeadNumbersEntry
 from transduce.serving.bodies import JsonAnswer, read_fields, replace_lone_surrogates
 from transduce.serving.job_queue import Job
 from transduce.serving.refusal import Refusal
@@ -15,7 +16,6 @@ from transduce.serving.schemas import (
     LikelihoodAnswer,
     LikelihoodRequest,
     ModelBody,
-    NumbersAnswer,
     NumbersRequest,
     TranslateAnswer,
     TranslateRequest,
@@ -156,7 +156,7 @@ def _check_ids(name: str, ids: Sequence[int], *, most: int, vocabulary: int) -> 
         raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
 
 
-@router.post("/attention/numbers", response_model=NumbersAnswer, responses=REFUSALS)
+@router.post("/attention/numbers", response_model=HeadNumbersEntry, responses=REFUSALS)
 async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnswer:
     """Return q, k and v of one head, from which a reader can compute its attention (section 3.2.1)."""
     service: Service = request.app.state.service

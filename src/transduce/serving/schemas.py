@@ -144,27 +144,6 @@ class NumbersRequest(BaseModel, extra="forbid"):
     api_key: str | None = None
 
 
-class FloatsBody(BaseModel):
-    """A matrix or vector."""
-
-    shape: list[int]
-    base64_f32: str = Field(description="Little-endian float32, base64, rows one after the other.")
-
-
-class NumbersAnswer(BaseModel):
-    """One head's queries, keys and values, and how scores are computed from them (section 3.2.1)."""
-
-    stack: str
-    layer: int
-    head: int
-    scores: Literal["scaled", "unscaled", "additive"]
-    scale: float
-    query: FloatsBody
-    key: FloatsBody
-    value: FloatsBody
-    additive: FloatsBody | None
-
-
 class ModelBody(BaseModel):
     """A model."""
 
