@@ -6,7 +6,6 @@ Training writes it to README.md of the model directory, so every copy of the mod
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,65 +15,57 @@ import torch
 from transduce.experiment import ExperimentConfig
 from transduce.machine import Compute, processor_name
 from transduce.networks.cost import parameter_count
+from transduce.training.state import TrainingProgress
 from transduce.version import __version__
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """Where a model's weights come from."""
-
-    experiment: ExperimentConfig
-    compute: Compute
-    data: Mapping[str, Any]
-    """The figures of the prepared corpus: pairs, dropped pairs, hashes of files."""
-    steps: tuple[int, ...]
-    """The steps of the checkpoints averaged into the model, or of its only checkpoint."""
-    progress: Mapping[str, Any]
-    """The progress of the run: step, epoch, tokens, seconds."""
-    scores: Mapping[str, float]
-
-
-def write_card(provenance: Provenance) -> str:
-    """Return the card as Markdown."""
-    data = provenance.experiment.data
+def write_card(
+    experiment: ExperimentConfig,
+    compute: Compute,
+    *,
+    data: Mapping[str, Any],
+    steps: Sequence[int],
+    progress: TrainingProgress,
+    scores: Mapping[str, float],
+) -> str:
+    """Return the card as Markdown: `data` are the figures of the corpus, `steps` those averaged into the model."""
     sections = {
-        "What it is": _identity(provenance),
-        "Scores while training": [*_table(provenance.scores), "", _SCORES_NOTE],
-        "Data": _data_lines(provenance.data),
-        "Training": _table(_training(provenance)),
-        "Settings": _settings(provenance.experiment),
+        "What it is": _identity(experiment, steps),
+        "Scores while training": [*_table(scores), "", _SCORES_NOTE],
+        "Data": _data_lines(data),
+        "Training": _table(_training(compute, progress)),
+        "Settings": _settings(experiment),
         "Intended use and limits": [_LIMITS, "", _PRIVACY],
     }
     body = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
-    return f"# {data.source_language or 'source'} → {data.target_language or 'target'}\n\n{body}\n"
+    source, target = experiment.data.source_language, experiment.data.target_language
+    return f"# {source or 'source'} → {target or 'target'}\n\n{body}\n"
 
 
-def _identity(provenance: Provenance) -> list[str]:
-    steps, parameters = provenance.steps, parameter_count(provenance.experiment.model)
+def _identity(experiment: ExperimentConfig, steps: Sequence[int]) -> list[str]:
+    parameters = parameter_count(experiment.model)
     if len(steps) > 1:
         listed = ", ".join(f"{step:,}" for step in steps)
         made_of = f"the mean of the checkpoints of steps {listed} (section 6.1 of the paper)"
     else:
         made_of = f"the checkpoint of step {steps[0]:,}"
     sentence = (
-        f"{provenance.experiment.model.title} with {parameters:,} parameters, trained by transduce "
+        f"{experiment.model.title} with {parameters:,} parameters, trained by transduce "
         f"{__version__} on {datetime.now(UTC):%Y-%m-%d}. Its weights are {made_of}."
     )
     return [sentence, "", '    transduce translate THIS_FOLDER --text "…"']
 
 
-def _training(provenance: Provenance) -> dict[str, object]:
-    progress, compute = provenance.progress, provenance.compute
-    software = f"transduce {__version__}, torch {torch.__version__}, Python {platform.python_version()}"
+def _training(compute: Compute, progress: TrainingProgress) -> dict[str, object]:
     return {
-        "steps": int(progress.get("step", 0)),
-        "epochs": int(progress.get("epoch", 0)),
-        "target tokens seen": int(progress.get("tokens", 0)),
-        "time": f"{float(progress.get('seconds', 0.0)) / 60:,.1f} minutes",
+        "steps": progress.step,
+        "epochs": progress.epoch,
+        "target tokens seen": progress.tokens,
+        "time": f"{progress.seconds / 60:,.1f} minutes",
         "processor": processor_name(),
         "threads": compute.threads,
         "precision": compute.precision,
-        "software": software,
+        "software": f"transduce {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }
 
 

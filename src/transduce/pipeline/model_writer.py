@@ -13,7 +13,7 @@ from transduce.data.shortlist import Shortlist, learn_shortlist
 from transduce.experiment import ExperimentConfig
 from transduce.machine import Compute
 from transduce.model_directory import Description, Languages, save_model
-from transduce.pipeline.card import Provenance, write_card
+from transduce.pipeline.card import write_card
 from transduce.progress import Progress
 from transduce.training.state import TrainingProgress
 from transduce.training.validation import Validation
@@ -46,13 +46,8 @@ class ModelWriter:
         progressed = {"step": progress.step, "epoch": progress.epoch, "tokens": progress.tokens}
         measures = model.validation.measures() if model.validation else {}
         scores = {key: float(str(value)) for key, value in measures.items()}
-        provenance = Provenance(
-            experiment=self.experiment,
-            compute=self.compute,
-            data=self.figures,
-            steps=model.steps,
-            progress={**progressed, "seconds": progress.seconds},
-            scores=scores,
+        card = write_card(
+            self.experiment, self.compute, data=self.figures, steps=model.steps, progress=progress, scores=scores
         )
         unit = {"unit": data.unit} if data.text else {}
         description = Description(
@@ -67,7 +62,7 @@ class ModelWriter:
             description,
             model.weights,
             tokenizers=self.prepared.tokenizers,
-            card=write_card(provenance),
+            card=card,
             training_hashes=None if data.text else self.prepared.training_hashes(),
             shortlist=self._shortlist,
         )
