@@ -37,6 +37,11 @@ def main() -> None:
             raise
         sys.stderr.write(f"transduce: this command needs {fault.name}: pip install 'transduce[train]'\n")
         sys.exit(_CURABLE)
+    except FileNotFoundError as fault:
+        if "temporary directory" not in str(fault):
+            raise
+        sys.stderr.write("transduce: no folder for temporary files can be written. Set TMPDIR to one that can.\n")
+        sys.exit(_CURABLE)
     except (BrokenPipeError, SystemExit) as end:
         # When typer itself meets a closed pipe, it exits with code 1, which we reserve for bugs.
         if not isinstance(end, BrokenPipeError) and not isinstance(end.__context__, BrokenPipeError):

@@ -15,6 +15,7 @@ import torch
 
 from transduce.experiment import ExperimentConfig
 from transduce.machine import Compute, processor_name
+from transduce.model_directory import in_card
 from transduce.networks.cost import parameter_count
 from transduce.version import __version__
 
@@ -46,7 +47,8 @@ def write_card(provenance: Provenance) -> str:
         "Intended use and limits": [_LIMITS, "", _PRIVACY],
     }
     body = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
-    return f"# {data.source_language or 'source'} → {data.target_language or 'target'}\n\n{body}\n"
+    source, target = in_card(data.source_language or "source"), in_card(data.target_language or "target")
+    return f"# {source} → {target}\n\n{body}\n"
 
 
 def _identity(provenance: Provenance) -> list[str]:
@@ -100,7 +102,7 @@ def _data_lines(data: Mapping[str, Any]) -> list[str]:
     files = data.get("files", [])
     if files:
         lines += ["", "| file | bytes | SHA-256 |", "|---|---|---|"]
-        lines += [f"| {f.get('name')} | {f.get('bytes', 0):,} | `{f.get('sha256')}` |" for f in files]
+        lines += [f"| {in_card(str(f.get('name')))} | {f.get('bytes', 0):,} | `{f.get('sha256')}` |" for f in files]
     return lines
 
 
@@ -123,4 +125,6 @@ def _table(values: Mapping[str, object]) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    return (
+        f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else in_card(str(value))
+    )
