@@ -147,7 +147,7 @@ def measure(model: str, *, connections: int, seconds: float, rounds: int) -> dic
             server.terminate()
             server.wait(60)
         logged = about_log(Path(folder) / "log", time.monotonic() - began)
-    found = {"quiet": summary(quiet, seconds), "beside": summary(beside, seconds), "log": logged}
+    found: dict[str, Any] = {"quiet": summary(quiet, seconds), "beside": summary(beside, seconds), "log": logged}
     found["goodput"] = round(found["beside"]["per_second"] / found["quiet"]["per_second"], 3)
     found["p99_ratio"] = round(found["beside"]["p99_ms"] / found["quiet"]["p99_ms"], 2)
     found["holds"] = (
@@ -163,13 +163,8 @@ def measure(model: str, *, connections: int, seconds: float, rounds: int) -> dic
 def as_markdown(found: dict[str, Any]) -> str:
     """Return the results as a page."""
     quiet, beside, log = found["quiet"], found["beside"], found["log"]
-    rows = [
-        ("sentences a second", "per_second"),
-        ("p50 in ms", "p50_ms"),
-        ("p99 in ms", "p99_ms"),
-        ("failed", "failed"),
-    ]
-    table = "\n".join(f"| {title} | {quiet[key]} | {beside[key]} |" for title, key in rows)
+    rows = {"sentences a second": "per_second", "p50 in ms": "p50_ms", "p99 in ms": "p99_ms", "failed": "failed"}
+    table = "\n".join(f"| {title} | {quiet[key]} | {beside[key]} |" for title, key in rows.items())
     return (
         f"# A server beside strangers\n\n{found['connections']:,} connections without a valid key, of six kinds, each "
         f"renewed every {RENEWED:g} s, from niced clients on one core; one client with a key and the model "
@@ -178,7 +173,8 @@ def as_markdown(found: dict[str, Any]) -> str:
         f"| client with a key | alone | beside strangers |\n|---|---|---|\n{table}\n\n"
         f"Goodput {found['goodput']:.1%} (bar: {LEAST_GOODPUT:.0%}), p99 {found['p99_ratio']:.2f} times (bar: below "
         f"{MOST_P99:g}). Log: {log['bytes']:,} bytes, {log['lines_a_second']} lines a second, "
-        f"{'all' if log['is_json'] else 'not all'} of them JSON. The bar {'holds' if found['holds'] else 'does not hold'}."
+        f"{'all' if log['is_json'] else 'not all'} of them JSON. "
+        f"The bar {'holds' if found['holds'] else 'does not hold'}."
         "\n\n    python benchmarks/hostile.py\n"
     )
 
