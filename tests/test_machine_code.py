@@ -72,18 +72,27 @@ def test_code_that_another_user_could_have_written_is_made_again(
     stranger = hashlib.sha256(b"evil").digest() + b"evil"
     file = tmp_path / "cache" / f"kernels-{code.origin()}.o"
     assert code.object_code([file.parent]) == b"compiled"
-    for make in (lambda: file.chmod(0o666), lambda: os.chown(file, 65534, -1), lambda: _become_a_link(file)):
+    for make in (_writable_for_all, _given_away, _linked):
         file.unlink()
         file.write_bytes(stranger)
+        file.chmod(0o644)
         assert code.object_code([file.parent]) == b"evil", "the file is valid where the user wrote it"
         try:
-            make()
+            make(file)
         except PermissionError:  # only root gives files away
             continue
         assert code.object_code([file.parent]) == b"compiled"
 
 
-def _become_a_link(file: Path) -> None:
+def _writable_for_all(file: Path) -> None:
+    file.chmod(0o666)
+
+
+def _given_away(file: Path) -> None:
+    os.chown(file, 65534, -1)
+
+
+def _linked(file: Path) -> None:
     file.rename(file.with_suffix(".elsewhere"))
     file.symlink_to(file.with_suffix(".elsewhere"))
 

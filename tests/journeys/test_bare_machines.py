@@ -68,7 +68,16 @@ def test_training_works_without_a_home_and_names_what_it_cannot_write(
 ) -> None:
     (tmp_path / "c.tsv").write_text("".join(f"a cat {n}\teine Katze {n}\n" for n in range(60)), encoding="utf-8")
     settings = [f"--set={key}={value}" for key, value in {**SETTINGS, "training.steps": 2}.items()]
-    command = ["train", "--preset", "tiny", "--train", tmp_path / "c.tsv", "--output", tmp_path / "run", *settings]
+    command: list[str | Path] = [
+        "train",
+        "--preset",
+        "tiny",
+        "--train",
+        tmp_path / "c.tsv",
+        "--output",
+        tmp_path / "run",
+        *settings,
+    ]
     code, _, error = run({**environment, "READ_ONLY": "1"}, *command)
     assert (code, "Set TMPDIR" in error) == (2, True)
     assert run(environment, *command)[0] == 0

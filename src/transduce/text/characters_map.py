@@ -17,7 +17,7 @@ from transduce.errors import ModelError
 _CACHED_WORDS = 1 << 15
 _LONGEST_CACHED_WORD = 64
 _SPACE = 0x20
-_LONGEST = 256  # bytes of a key and of a replacement; those of sentencepiece's own maps have at most 36
+_LONGEST = 256  # bytes of a key and of a replacement; the longest replacement in sentencepiece.s own maps has 33
 
 
 class CharactersMap:
