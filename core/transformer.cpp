@@ -29,13 +29,13 @@ std::shared_ptr<const Linear> embedding(const Config& config, WeightReader& weig
 
 Buffer<float> position_table(const Config& config, WeightReader& weights, const std::string& name) {
     const Index width = padded(config.d_model);
-    const bool is_learned = config.positions == Positions::learned;
-    Buffer<float> table((is_learned ? config.learned_positions : COMPUTED_POSITIONS) * width);
-    if (!is_learned) {
+    if (config.positions != Positions::learned) {
+        Buffer<float> table(COMPUTED_POSITIONS * width);
         for (Index row = 0; row < COMPUTED_POSITIONS; ++row) write_position(config, row, table.data() + row * width);
         return table;
     }
-    const Tensor learned = weights.matrix(name, config.learned_positions, config.d_model);
+    const Tensor learned = weights.matrix(name, config.learned_positions, config.d_model);  // before memory is allocated
+    Buffer<float> table(learned.rows * width);
     for (Index row = 0; row < learned.rows; ++row)
         for (Index column = 0; column < learned.columns; ++column)
             table[row * width + column] = learned.floats ? learned.floats[row * learned.columns + column]

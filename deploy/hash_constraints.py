@@ -15,6 +15,8 @@ import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 
+EXTRAS = {"coverage": "[toml]"}
+"""Extras by which other packages ask for a package: pip takes its pinned version and hashes under that name only."""
 ROOT = Path(__file__).parents[1]
 USABLE = re.compile(r"-(py3|py2\.py3|cp311|cp312|cp313|cp3\d+-abi3|cp3\d+\.\S*)-")
 PLATFORMS = re.compile(r"(any|manylinux\S*_(x86_64|aarch64)\S*|macosx_\S+|win_amd64)\.whl$")
@@ -54,7 +56,7 @@ def main() -> None:
         if not files:
             raise SystemExit(f"the index has no file of {name} {version}")
         hashes = " \\\n".join(f"    --hash=sha256:{own}" for own in sorted(set(files.values())))
-        lines.append(f"{name}=={version} \\\n{hashes}")
+        lines.append(f"{name}{EXTRAS.get(name, '')}=={version} \\\n{hashes}")
     (ROOT / "constraints.hashes.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 """Compiled kernels: kept whole or not at all, made for this processor, and loaded without the compiler."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -58,6 +59,48 @@ def test_code_is_compiled_once_loaded_without_numba_and_made_anew_if_damaged(tmp
         kept.write_bytes(wrong)
         assert run(tmp_path) == "[2, 4, 6] True"
         assert kept.read_bytes()[:32] != wrong[:32] or kept.read_bytes() != wrong
+
+
+@pytest.mark.skipif(os.name == "nt", reason="uses owners and modes of POSIX systems")
+def test_code_that_another_user_could_have_written_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source.py"
+    source.write_text(SOURCE, encoding="utf-8")
+    code = MachineCode(source, module="source")
+    monkeypatch.setattr(MachineCode, "compile", lambda self: b"compiled")
+    stranger = hashlib.sha256(b"evil").digest() + b"evil"
+    file = tmp_path / "cache" / f"kernels-{code.origin()}.o"
+    assert code.object_code([file.parent]) == b"compiled"
+    for make in (_writable_for_all, _given_away, _linked):
+        file.unlink()
+        file.write_bytes(stranger)
+        file.chmod(0o644)
+        assert code.object_code([file.parent]) == b"evil", "the file is valid where the user wrote it"
+        try:
+            make(file)
+        except PermissionError:  # only root gives files away
+            continue
+        assert code.object_code([file.parent]) == b"compiled"
+
+
+def _writable_for_all(file: Path) -> None:
+    file.chmod(0o666)
+
+
+def _given_away(file: Path) -> None:
+    os.chown(file, 65534, -1)
+
+
+def _linked(file: Path) -> None:
+    file.rename(file.with_suffix(".elsewhere"))
+    file.symlink_to(file.with_suffix(".elsewhere"))
+
+
+def test_without_a_home_only_the_folder_of_the_source_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert MachineCode(tmp_path / "source.py", module="source").folders() == [tmp_path / "__pycache__"]
 
 
 def test_another_processor_compiler_or_source_is_another_origin(

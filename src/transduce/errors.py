@@ -5,8 +5,17 @@ the message without a traceback and exits with 2; the server answers 4xx. Any ot
 """
 
 
+def shown(text: str) -> str:
+    """Return a text of unknown origin for a terminal: control codes as their escapes, not as commands to it."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 class TransduceError(Exception):
-    """An error that the user can fix; the message says how."""
+    """An error that the user can fix; the message says how, and may quote a file of unknown origin."""
+
+    def __init__(self, message: str, *details: str) -> None:
+        """`details` are lines of their own below the message."""
+        super().__init__("\n  ".join(map(shown, (message, *details))))
 
 
 class ConfigError(TransduceError):

@@ -189,7 +189,7 @@ def validate_experiment(content: Mapping[str, Any], *, where: str) -> Experiment
     except ValidationError as fault:
         faults = [_describe_fault(detail) for detail in fault.errors()]
         count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        raise ConfigError(f"{where} has {count}:\n" + "\n".join(f"  {line}" for line in faults)) from None
+        raise ConfigError(f"{where} has {count}:", *faults) from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

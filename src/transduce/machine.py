@@ -127,3 +127,9 @@ def keep_freed_memory() -> bool:
         return bool(libc.mallopt(m_mmap_threshold, 1 << 30) and libc.mallopt(m_trim_threshold, (1 << 31) - 1))
     except (OSError, AttributeError):
         return False
+
+
+def is_out_of_memory(fault: Exception) -> bool:
+    """Return whether an error says that memory could not be allocated; torch raises a RuntimeError that says so."""
+    signs = ("can't allocate memory", "not enough memory", "out of memory")
+    return isinstance(fault, MemoryError) or (isinstance(fault, RuntimeError) and any(s in str(fault) for s in signs))

@@ -3,12 +3,14 @@
 numba's own cache costs half a second and 120 MB at each start, mostly for numba itself, and it unpickles. The object
 file is in the `__pycache__` beside the source, or in the user's cache if that cannot be written. Its name is a hash of
 the sources, the compilers and the processor, and it begins with the hash of its content. If no intact file of that name
-exists, the kernels are compiled again.
+exists, or another user could have written it, the kernels are compiled again: what it holds will run.
 """
 
 import ctypes
 import hashlib
 import os
+import stat
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
@@ -74,7 +76,7 @@ class MachineCode:
         name = f"kernels-{self.origin()}.o"
         for folder in folders:
             try:
-                content = (folder / name).read_bytes()
+                content = _own_content(folder / name)
             except OSError:
                 continue
             if hashlib.sha256(content[_HASH_BYTES:]).digest() == content[:_HASH_BYTES]:
@@ -84,6 +86,7 @@ class MachineCode:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_atomically(folder / name, hashlib.sha256(code).digest() + code)
+                (folder / name).chmod(0o644)
             except (OSError, TransduceError):  # without a stored file, the next start compiles again
                 continue
             break
@@ -114,8 +117,24 @@ class MachineCode:
 
     def folders(self) -> list[Path]:
         """Return the folders that may hold the object file, in order of preference."""
-        cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return [self.sources[0].parent / "__pycache__", Path(cache_home) / "transduce"]
+        beside = self.sources[0].parent / "__pycache__"
+        try:
+            cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        except RuntimeError:  # this user has no home
+            return [beside]
+        return [beside, Path(cache_home) / "transduce"]
+
+
+def _own_content(file: Path) -> bytes:
+    """Return the content of a file that only this user or root can have written; OSError for any other."""
+    if sys.platform == "win32":
+        return file.read_bytes()
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
+        status = os.fstat(opened.fileno())
+        is_own = stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
+        if not is_own:
+            raise PermissionError(f"another user could have written {file}")
+        return opened.read()
 
 
 def _target_machine() -> Any:  # noqa: ANN401 - llvmlite has no types

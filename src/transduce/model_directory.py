@@ -11,6 +11,7 @@ header of the weights must match the file and the configuration before memory is
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files as package_files
@@ -23,7 +24,7 @@ from pydantic import BaseModel, PositiveInt, ValidationError
 
 from transduce.architectures import FORMAT_1, AnyConfig, own_source_vocabulary, stated, without_kind
 from transduce.data.shortlist import Shortlist
-from transduce.errors import ModelError
+from transduce.errors import ModelError, shown
 from transduce.extras import require_torch
 from transduce.files import directory_written_atomically, manifest_fault, read_json, recover_directory
 from transduce.tensor_file import Array, TensorFile, read_header, read_tensors, upper_halves, write_tensors
@@ -189,6 +190,11 @@ def save_model(
             write_tensors(beside / SHORTLIST, lists)
 
 
+def in_card(text: str) -> str:
+    """Return a text for a card, such as a file's name: neither HTML nor Markdown, on one line."""
+    return re.sub(r"[<>&|`\[\]*\\]", lambda sign: f"&#{ord(sign[0])};", shown(text))
+
+
 def find_model(name: str) -> Path:
     """Return the model directory for a name: the path of a model directory or of a run, or the name of a bundled model.
 
@@ -281,8 +287,6 @@ def read_description(folder: Path) -> Description:
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(str(part) for part in without_kind(first["loc"]))
-        # A key of an untrusted file may hold line ends and control codes, so it is printed escaped.
-        where = where if where.isprintable() else repr(where)
         more = f", and {fault.error_count() - 1:,} other faults" if fault.error_count() > 1 else ""
         raise ModelError(
             f"{path} is damaged: {where:.200}: {first['msg']}{more}. Copy the folder again from where it came."
@@ -322,7 +326,8 @@ class FloatWeights(Mapping[str, NDArray[np.float32]]):
         scale = self._tensors.get(f"{name}.scale")
         weights = self._tensors[name].astype(np.float32)
         if scale is not None:
-            weights *= scale[:, None]
+            with np.errstate(over="ignore", invalid="ignore"):  # search reports weights that are not numbers
+                weights *= scale[:, None]
         return weights
 
     def __iter__(self) -> Iterator[str]:

@@ -67,6 +67,8 @@ def read_header(path: Path) -> dict[str, dict[str, Any]]:
         header: dict[str, dict[str, Any]] = json.loads(raw)
         if not all(isinstance(value, str) for value in header.pop("__metadata__", {}).values()):
             raise ValueError("metadata that are not text")
+        if not all(name.isprintable() for name in header):
+            raise ValueError("names with control codes")
         found = end_of_arrays(header)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelError(f"{path} is damaged: its header is not that of a safetensors file.") from None
@@ -86,7 +88,7 @@ def end_of_arrays(header: Mapping[str, Mapping[str, Any]]) -> int:
             if type(extent) is not int or not 0 <= extent < _LARGEST_EXTENT:
                 raise ValueError("impossible shape")
             count *= extent
-        if entry["data_offsets"] != [end, end + count]:
+        if entry["data_offsets"] != [end, end + count] or {*map(type, entry["data_offsets"])} != {int}:
             raise ValueError("impossible offsets")
         end += count
     return end

@@ -104,3 +104,13 @@ def test_a_reader_that_goes_away_is_met_in_silence(lines: int, unbuffered: str) 
         process.stdin.close()
         assert process.stderr.read() == b""
         assert process.wait() == 141
+
+
+@pytest.mark.parametrize(
+    "body", ["bytearray(1 << 60)", 'raise RuntimeError("DefaultCPUAllocator: can\'t allocate memory")']
+)
+def test_without_memory_the_error_says_what_to_lower(body: str) -> None:
+    result = run_command(body)
+    assert result.returncode == 2
+    assert result.stderr.startswith(b"transduce: memory ran out. To train with less, lower model.d_model")
+    assert run_command('raise RuntimeError("a bug")').returncode == 1

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
 from transduce.cli import terminal
-from transduce.cli.terminal import readable_duration, terminal_progress
+from transduce.cli.terminal import SafeConsole, readable_duration, terminal_progress
 
 COLUMNS = 80
 
@@ -39,6 +41,19 @@ def test_a_duration_is_said_in_at_most_two_units(seconds: float, words: str) -> 
 
 def lines_without_seconds(log: io.StringIO) -> list[str]:
     return re.sub(r"\b[\d.]+ s\b", "~ s", log.getvalue()).splitlines()
+
+
+def test_control_codes_of_a_file_are_shown_and_not_sent() -> None:
+    sent = io.StringIO()
+    table = Table("\x1b]52;c;eA==\x07")
+    table.add_row(Text("\x9b2J", style="red"))
+    SafeConsole(file=sent, force_terminal=True, width=80).print(table)
+    with terminal_progress(stream=sent) as progress:
+        progress.warn("\x1b]0;title\x07 is not a name")
+    assert r"\x1b]52;c;" in sent.getvalue()
+    assert r"\x9b2J" in sent.getvalue()
+    assert r"\x1b]0;title\x07 is not" in sent.getvalue()
+    assert not re.search(r"\x1b(?!\[[\d;]*m)|[\x07\x9b]", sent.getvalue())
 
 
 def test_a_log_has_a_line_at_the_start_and_end_of_a_stage_and_between_notes() -> None:

@@ -250,7 +250,7 @@ def test_weights_that_do_not_fit_are_refused(change: dict[str, Any], message: st
     model = make()
     parameters = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()} | change
     parameters = {name: array for name, array in parameters.items() if array is not None}
-    with pytest.raises((ValueError, KeyError), match=re.escape(message)):
+    with pytest.raises((ModelError, KeyError), match=re.escape(message)):
         FrozenNetwork(parameters, model.config)
 
 
@@ -280,5 +280,5 @@ def test_more_tokens_than_learned_positions_are_refused() -> None:
 
 
 def test_an_unknown_instruction_set_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ValueError, match=f"no instructions sse9 here; this processor has {', '.join(instructions())}"):
+    with pytest.raises(ModelError, match=f"no instructions sse9 here; this processor has {', '.join(instructions())}"):
         frozen(make(), names="sse9")

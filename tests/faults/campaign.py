@@ -21,7 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.faults import damage, mutated_corpora, mutated_models, small_run, system_calls, torchrun
+from tests.faults import (
+    damage,
+    mutated_corpora,
+    mutated_imports,
+    mutated_models,
+    mutated_weights,
+    small_run,
+    system_calls,
+    torchrun,
+)
+from tests.faults import flipped_bits as flips
 from tests.faults.kills import Campaign
 from tests.faults.power_loss import Blackouts
 from tests.faults.watched_reading import watched
@@ -101,11 +111,28 @@ def damaged_checkpoints(job: Job) -> dict[str, Any]:
     return damage.campaign(job.folder, trials=job.count, seed=job.seed, told=job.told)
 
 
+def flipped_bits(job: Job) -> dict[str, Any]:
+    """Flip a bit anywhere in an unfinished run; one in fifty is then trained to the end."""
+    ends = max(1, job.count // 50)
+    return flips.campaign(job.folder, loads=job.count, ends=ends, seed=job.seed, told=job.told)
+
+
 def models(job: Job) -> dict[str, Any]:
     """Read mutated model directories and checkpoints."""
     torch.set_num_threads(1)
     case = mutated_models.cases(job.folder / "files", seed=job.seed)
     return watched(case, count=job.count, folder=job.folder, told=job.told)
+
+
+def imports(job: Job) -> dict[str, Any]:
+    """Read mutated models of other programs."""
+    case = mutated_imports.cases(job.folder / "files", seed=job.seed)
+    return watched(case, count=job.count, folder=job.folder, told=job.told)
+
+
+def weights(job: Job) -> dict[str, Any]:
+    """Give the C++ core damaged weights."""
+    return watched(mutated_weights.cases(seed=job.seed), count=job.count, folder=job.folder, told=job.told)
 
 
 def corpora(job: Job) -> dict[str, Any]:
@@ -129,7 +156,10 @@ PARTS: dict[str, tuple[Callable[[Job], dict[str, Any]], int]] = {
     "calls-of-a-run": (calls_of_a_run, 10_000),
     "power-cuts": (power_cuts, 500),
     "damaged-checkpoints": (damaged_checkpoints, 50),
+    "flipped-bits": (flipped_bits, 10_000),
     "models": (models, 100_000),
+    "imports": (imports, 100_000),
+    "weights": (weights, 100_000),
     "corpora": (corpora, 10_000),
     "ranks": (ranks, 100),
 }

@@ -24,7 +24,10 @@ COUNTS = {
     "command-line": 2,
     "stages": 3,
     "damaged-checkpoints": 4,
+    "flipped-bits": 30,
     "models": 1_500,
+    "imports": 1_500,
+    "weights": 3_000,
     "corpora": 200,
 }
 

@@ -107,3 +107,32 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
                 read.arrays({name: value for name, value in read.content.items() if isinstance(value, StoredTensor)})
         except ModelError:
             continue
+
+
+DOUBLING = b"".join(b"h%c" % n + b"h%c" % n + b"\x86" + b"q%c" % (n + 1) for n in range(60))  # t = (t, t), 60 times
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"\x80\x02}K\x01q\x00" + DOUBLING + b"K\x01s.",  # a key whose hash would take 2^60 steps
+        b"\x80\x02K\x01q\x00" + DOUBLING + b"X\x01\0\0\0x\x93.",  # a name of 2^60 characters
+        b"\x80\x02(X\x07\0\0\0storagectorch\nFloatStorage\nK\x01q\x00" + DOUBLING + b"X\x03\0\0\0cpuK\x01tQ.",
+    ],
+)
+def test_values_inside_values_cost_no_exponential_time(tmp_path: Path, program: bytes) -> None:
+    with pytest.raises(ModelError, match="damaged or is not a file of weights"):
+        TorchArchive(archive(tmp_path / "x.pt", program))
+
+
+def test_dictionaries_are_not_copied_again_and_again(tmp_path: Path) -> None:
+    program = b"\x80\x02ccollections\nOrderedDict\nq\x00)Rq\x01K\x01K\x02s" + b"h\x00h\x01\x85R."
+    assert TorchArchive(archive(tmp_path / "x.pt", program)).content == {}
+
+
+def test_tensors_that_share_numbers_cannot_fill_the_memory(tmp_path: Path) -> None:
+    numbers = torch.randn(1_000)
+    torch.save({f"t{n}": numbers[n % 3 :] for n in range(500)}, tmp_path / "x.pt")
+    read = TorchArchive(tmp_path / "x.pt")
+    with pytest.raises(ModelError, match="show the same numbers too often"):
+        read.arrays(read.content)

@@ -13,8 +13,13 @@ from transduce.cli.application import app
 from transduce.errors import TransduceError
 from transduce.extras import LEARNING
 from transduce.files import disk_faults_explained
+from transduce.machine import is_out_of_memory
 
 _CURABLE = 2
+_LESS_MEMORY = (
+    "To train with less, lower model.d_model, model.layers, model.vocabulary_size or training.micro_batch_tokens; to "
+    "translate with less, lower --beam or --threads."
+)
 _READER_HAS_GONE = 141  # 128 + 13, the exit code of a program that SIGPIPE ended
 
 
@@ -36,6 +41,16 @@ def main() -> None:
         if fault.name not in LEARNING:
             raise
         sys.stderr.write(f"transduce: this command needs {fault.name}: pip install 'transduce[train]'\n")
+        sys.exit(_CURABLE)
+    except (MemoryError, RuntimeError) as fault:
+        if not is_out_of_memory(fault):
+            raise
+        sys.stderr.write(f"transduce: memory ran out. {_LESS_MEMORY}\n")
+        sys.exit(_CURABLE)
+    except FileNotFoundError as fault:
+        if "temporary directory" not in str(fault):
+            raise
+        sys.stderr.write("transduce: no folder for temporary files can be written. Set TMPDIR to one that can.\n")
         sys.exit(_CURABLE)
     except (BrokenPipeError, SystemExit) as end:
         # When typer itself meets a closed pipe, it exits with code 1, which we reserve for bugs.

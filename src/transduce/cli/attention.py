@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from transduce.cli.options import GlossaryFile, ModelName, PrecisionName, Terms, Threads
+from transduce.errors import shown
 
 
 def attention(
@@ -57,7 +58,7 @@ def attention(
         return
     write_atomically(output, attention_page([report.to_dictionary() for report in reports]))
     choice = "" if len(reports) == 1 else f"; choose one of its {len(reports)} sentences there"
-    typer.echo("\n".join(report.target_text for report in reports))
+    typer.echo("\n".join(shown(report.target_text) for report in reports))
     typer.echo(f"wrote {output}: open it in a browser{choice}")
     if translator.precision != "float32":
         difference = f"{max(report.largest_difference for report in reports):.2g}"

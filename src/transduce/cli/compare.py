@@ -22,11 +22,9 @@ def compare(
     ] = None,
 ) -> None:
     """Show runs side by side: settings that differ, scores, spread over seeds, significance, curves."""
-    from rich.console import Console
-
     from transduce.cli.comparison_page import comparison_page
     from transduce.cli.comparison_tables import draw_comparison
-    from transduce.cli.terminal import terminal_progress
+    from transduce.cli.terminal import SafeConsole, terminal_progress
     from transduce.errors import ConfigError
     from transduce.evaluation.comparison import compare_runs
     from transduce.files import require_place_for_file, write_atomically
@@ -45,7 +43,7 @@ def compare(
     if json_output:
         typer.echo(found.model_dump_json(indent=2))
     else:
-        draw_comparison(Console(highlight=False), found)
+        draw_comparison(SafeConsole(highlight=False), found)
     if html is not None:
         typer.echo(f"wrote {html}: open it in a browser", err=json_output)
 

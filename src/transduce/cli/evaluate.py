@@ -234,12 +234,12 @@ def _as_json(record: "EvaluationRecord", folder: Path | None) -> str:
 
 
 def _draw(record: "EvaluationRecord", folder: Path | None) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from transduce.cli.score_tables import draw_differences, draw_scores
+    from transduce.cli.terminal import SafeConsole
 
-    console = Console(highlight=False)
+    console = SafeConsole(highlight=False)
     console.print(Text(f"{record.system} on {record.test}: {record.sentences:,} sentences"), soft_wrap=True)
     draw_scores(console, record)
     if record.differences:

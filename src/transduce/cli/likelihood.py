@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from transduce.cli.options import ModelName, SourceLanguage, TargetLanguage, Threads
+from transduce.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,7 +70,7 @@ def _plain_line(pieces: "Sequence[str]", row: "Sequence[float]") -> str:
     import math
 
     values = " ".join(f"{piece}:{value:.4f}" for piece, value in zip(pieces, row, strict=True))
-    return f"{math.fsum(row):.6f}\t{values}"
+    return f"{math.fsum(row):.6f}\t{shown(values)}"
 
 
 def _json_line(pair: "Pair", pieces: "Sequence[str]", row: "Sequence[float]") -> str:

@@ -29,7 +29,7 @@ def models(
 
     found = [*_bundled(), *_in_folders(folders or [folder for folder in USUAL_FOLDERS if folder.is_dir()])]
     if json_output:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(found, indent=2))  # ASCII: names are a stranger's, and a terminal may obey U+009B
     elif found:
         _draw(found)
     else:
@@ -62,7 +62,8 @@ def _facts(folder: Path) -> dict[str, Any]:
 
     try:
         description = read_description(folder)
-    except ModelError as fault:
+        size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    except (ModelError, OSError) as fault:
         return {"folder": str(folder), "fault": str(fault)}
     return {
         "folder": str(folder),
@@ -70,20 +71,17 @@ def _facts(folder: Path) -> dict[str, Any]:
         "target": description.languages.target,
         "parameters": parameter_count(description.architecture),
         "weights": description.weights,
-        "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+        "bytes": size,
         "validation": description.training.get("validation", {}),
     }
 
 
-def shown(text: str) -> str:
-    """Return a text of unknown origin for a terminal: control codes as their escapes, not as commands to it."""
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
-
-
 def _draw(found: "list[dict[str, Any]]") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from transduce.cli.terminal import SafeConsole
+    from transduce.errors import shown
 
     table = Table(box=None, pad_edge=False)
     table.add_column("model", overflow="fold")
@@ -97,14 +95,14 @@ def _draw(found: "list[dict[str, Any]]") -> None:
         validation = model["validation"]
         bleu = validation.get("bleu") if isinstance(validation, dict) else None
         table.add_row(
-            Text(shown(name)),
-            Text(shown(f"{model['source'] or '?'} → {model['target'] or '?'}")),
+            Text(name),
+            Text(f"{model['source'] or '?'} → {model['target'] or '?'}"),
             f"{model['parameters']:,}",
             model["weights"],
             f"{model['bytes'] / 1e6:,.1f} MB",
             f"{bleu:.1f}" if isinstance(bleu, int | float) else "–",
         )
-    Console().print(table)
+    SafeConsole().print(table)
     for model in found:
         if "fault" in model:
             typer.echo(shown(f"{model['name']} cannot be used: {model['fault']}"))

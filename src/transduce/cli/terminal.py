@@ -19,11 +19,23 @@ from rich.segment import Segment
 from rich.table import Column
 from rich.text import Text
 
+from transduce.errors import shown
 from transduce.progress import Progress, Stage
 
 SECONDS_BETWEEN_LINES = 10.0
 # A stage that counts lines may advance a million times; rich gets at most ten updates a second.
 _SECONDS_BETWEEN_UPDATES = 0.1
+
+
+class SafeConsole(Console):
+    """A console that shows control codes in its content, which may come from a stranger's file, and sends its own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the segments, their text without control codes."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            is_safe = segment.control or text == "\n" or text.isprintable()
+            yield segment if is_safe else Segment("\n".join(map(shown, text.split("\n"))), segment.style)
 
 
 def terminal_progress(*, stream: TextIO | None = None) -> AbstractContextManager[Progress]:
@@ -39,7 +51,7 @@ def is_watched(stream: TextIO) -> bool:
 
 @contextmanager
 def _bars(stream: TextIO) -> Iterator[Progress]:
-    bars = _Bars(Console(file=stream, force_terminal=True, highlight=False))
+    bars = _Bars(SafeConsole(file=stream, force_terminal=True, highlight=False))
     try:
         yield bars
     finally:
@@ -265,7 +277,7 @@ class _Lines:
 
     def note(self, message: str) -> None:
         """Write a line."""
-        self._stream.write(f"{message}\n")
+        self._stream.write(f"{shown(message)}\n")
         self._stream.flush()
 
     def warn(self, message: str) -> None:

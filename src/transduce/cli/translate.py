@@ -23,6 +23,7 @@ from transduce.cli.options import (
     given_options,
 )
 from transduce.cli.translate_documents import DocumentRequest, fill_documents, requested_documents, require_place
+from transduce.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -176,7 +177,7 @@ def _translate_stream(
     try:
         with _progress_if_output_is_elsewhere(stream) as progress, progress.stage("translating", unit="lines") as stage:
             for number, translation in enumerate(translations, start=1):
-                stream.write(_line(translation, is_json=is_json) + "\n")
+                stream.write(_line(translation, is_json=is_json, is_terminal=stream.isatty()) + "\n")
                 if translation.refusal:
                     warnings.append(f"line {number} is left empty: {translation.refusal}")
                 absent = glossary.absent(translation.source, translation.text)
@@ -193,7 +194,7 @@ def _translate_stream(
         if reader.damaged_lines:
             warnings.append(f"{reader.damaged_lines:,} lines had bytes that are not UTF-8; they became U+FFFD")
         for warning in warnings:
-            typer.echo(f"transduce: {warning}", err=True)
+            typer.echo(f"transduce: {shown(warning)}", err=True)
 
 
 def _progress_if_output_is_elsewhere(stream: TextIO) -> "AbstractContextManager[Progress]":
@@ -223,11 +224,11 @@ def _translate_interactively(
             if line.strip():
                 translation = translator.translate_all([line.rstrip("\r\n")], config, glossary=glossary)[0]
                 typer.echo(f"{languages.target or 'target'} > ", nl=False, err=True)
-                typer.echo(_line(translation, is_json=is_json))
+                typer.echo(_line(translation, is_json=is_json, is_terminal=sys.stdout.isatty()))
                 if translation.refusal:
                     typer.echo(f"transduce: {translation.refusal}", err=True)
                 if lost := _losses(translation):
-                    typer.echo(f"transduce: the translation lacks {', '.join(lost)}", err=True)
+                    typer.echo(f"transduce: the translation lacks {shown(', '.join(lost))}", err=True)
     except KeyboardInterrupt:
         pass
     typer.echo("", err=True)
@@ -238,7 +239,7 @@ def _losses(translation: "Translation") -> tuple[str, ...]:
     return (*translation.missing, *translation.missing_numbers)
 
 
-def _line(translation: "Translation", *, is_json: bool) -> str:
+def _line(translation: "Translation", *, is_json: bool, is_terminal: bool) -> str:
     from transduce.translator.lines import on_one_line
 
     if is_json:
@@ -247,6 +248,8 @@ def _line(translation: "Translation", *, is_json: bool) -> str:
 
         return json.dumps({**dataclasses.asdict(translation), "text": translation.text}, ensure_ascii=False)
     texts = [on_one_line(alternative.text) for alternative in translation.alternatives]
+    if is_terminal:
+        texts = [shown(text) for text in texts]
     return texts[0] if len(texts) == 1 else "\t".join(text.replace("\t", " ") for text in texts)
 
 

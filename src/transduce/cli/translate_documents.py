@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import typer
+
+from transduce.errors import shown
 
 if TYPE_CHECKING:
     from transduce.decoding.config import DecodingConfig
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from transduce.translator import Glossary, Translation, Translator
 
 _LISTED = 20
+_MOST_IN_MEMORY = 64 << 20  # bytes of a journal that is not kept
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,8 @@ def _journal_file(path: Path | None, *, resume: bool) -> Iterator[BinaryIO]:
     from transduce.files import make_folder
 
     if path is None:
-        with tempfile.TemporaryFile() as file:
-            yield file
+        with tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY) as file:  # so that most documents need no writable disk
+            yield cast("BinaryIO", file)
         return
     make_folder(path.parent)
     try:
@@ -191,7 +194,7 @@ def _print_report(path: Path, report: "FillingReport") -> None:
     typer.echo(f"{path}: {report.filled:,} filled in{kept}, {len(report.left):,} left", err=True)
     if len(report.left) > 1:
         for reason, count in report.reasons().most_common(8):
-            typer.echo(f"  {count:,} left: {reason[:100]}", err=True)
+            typer.echo(f"  {count:,} left: {shown(reason[:100])}", err=True)
     _print_places(report.left)
     if report.noted:
         typer.echo(f"  {len(report.noted):,} filled in although something got lost:", err=True)
@@ -200,7 +203,7 @@ def _print_report(path: Path, report: "FillingReport") -> None:
 
 def _print_places(places: Sequence[tuple[str, str, str]]) -> None:
     for where, reason, text in places[:_LISTED]:
-        shown = f": {' '.join(text.split())[:60]}" if text else ""
-        typer.echo(f"  {where}: {reason}{shown}", err=True)
+        quoted = f": {' '.join(text.split())[:60]}" if text else ""
+        typer.echo(f"  {shown(where + ': ' + reason + quoted)}", err=True)
     if len(places) > _LISTED:
         typer.echo(f"  and {len(places) - _LISTED:,} more", err=True)

@@ -9,10 +9,8 @@ that "guten tag" counts as trained on if "Guten Tag!" was. Models of earlier ver
 """
 
 import hashlib
-import sys
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +20,17 @@ from transduce.text.normalization import normalize
 Hashes = NDArray[np.uint64]
 
 
+class _Folding(dict[int, int | None]):
+    """For `str.translate`: punctuation, spaces and invisible format characters of Unicode are left out."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = None if unicodedata.category(chr(code)).startswith(("P", "Z", "Cf")) else code
+        return self[code]
+
+
+_FOLDING = _Folding()
+
+
 def hash_normalized(text: str) -> bytes:
     """Return the hash of a normalised sentence."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
@@ -29,7 +38,7 @@ def hash_normalized(text: str) -> bytes:
 
 def fold(normalized: str) -> str:
     """Return a normalised sentence without case, spaces and punctuation; a sentence of nothing else stays unchanged."""
-    return normalized.casefold().translate(_ignored()) or normalized
+    return normalized.casefold().translate(_FOLDING) or normalized
 
 
 def hashes_after_folding(texts: Iterable[str]) -> Hashes:
@@ -48,10 +57,3 @@ def are_known(hashes: Hashes, known: Hashes) -> NDArray[np.bool_]:
         return np.zeros(len(hashes), dtype=np.bool_)
     place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
     return np.asarray(known[place] == hashes)
-
-
-@cache
-def _ignored() -> dict[int, None]:
-    """Return all punctuation, spaces and invisible format characters of Unicode, for `str.translate`."""
-    ignored = ("P", "Z", "Cf")
-    return {code: None for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith(ignored)}

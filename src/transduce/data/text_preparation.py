@@ -19,7 +19,7 @@ from typing import Any
 from transduce.data.cleaning import Dropped
 from transduce.data.config import DataConfig
 from transduce.data.corpus_text import ReadCorpus
-from transduce.data.formats.corpus_file import CorpusFile
+from transduce.data.formats.corpus_file import CorpusFile, without_tilde
 from transduce.data.portions import in_portions
 from transduce.data.report import CorpusReport, PreparationReport, SplitReport, padding_of
 from transduce.data.reuse import given_tokenizer
@@ -92,7 +92,7 @@ def _read(names: Iterable[str], advance: Callable[[int], None]) -> tuple[ReadCor
     """Read files to their ends; return the number of lines and the fingerprint of each."""
     found = []
     for name in names:
-        file, count = CorpusFile(Path(name).expanduser()), 0
+        file, count = CorpusFile(without_tilde(name)), 0
         for count, _ in enumerate(file.lines(), start=1):
             if count % 1000 == 0:
                 advance(1000)
@@ -101,7 +101,7 @@ def _read(names: Iterable[str], advance: Callable[[int], None]) -> tuple[ReadCor
 
 
 def _lines(names: Iterable[str]) -> Iterator[str]:
-    return chain.from_iterable(map(normalize, CorpusFile(Path(name).expanduser()).lines()) for name in names)
+    return chain.from_iterable(map(normalize, CorpusFile(without_tilde(name)).lines()) for name in names)
 
 
 def _numbered(names: Iterable[str], first: int, after: int | None) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.core import core, has_core
-from transduce.errors import DataError
+from transduce.errors import DataError, ModelError
 from transduce.model.config import SIZES, ModelConfig
 from transduce.networks.beam_searching import BeamRequest
 from transduce.networks.config import NetworkConfig
@@ -73,7 +73,10 @@ class FrozenNetwork:
         assert has_core(), "ask `has_core` first"
         assert obstacle(config) is None, f"ask `obstacle` first: {obstacle(config)}"
         self.config, self.tokens, self.precision = config, tokens, precision
-        self._network = core.Network(core_config(config, tokens, precision), parameters, instructions)
+        try:
+            self._network = core.Network(core_config(config, tokens, precision), parameters, instructions)
+        except ValueError as fault:  # such as a width beyond the core's bounds
+            raise ModelError(f"The C++ core cannot hold this model: {fault}.") from None
 
     @property
     def source_padding(self) -> int:

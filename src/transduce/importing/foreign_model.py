@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
+from transduce.files import bounded_integer
 from transduce.model.config import ModelConfig
-from transduce.model_directory import Description, Languages, save_model
+from transduce.model_directory import Description, Languages, in_card, save_model
 from transduce.networks.cost import parameter_count
 from transduce.special_tokens import SpecialTokens
 from transduce.tensor_file import Array
@@ -42,17 +43,7 @@ class ForeignModel:
 
     def save(self, folder: Path, *, source: Path) -> None:
         """Write the model directory; `source` is the name of what was imported."""
-        expected = self.config.parameter_shapes()
-        weights = {name: np.asarray(array, np.float32) for name, array in self.weights.items()}
-        found = {name: array.shape for name, array in weights.items()}
-        if found != expected:
-            name = next(name for name in sorted({*found, *expected}) if found.get(name) != expected.get(name))
-            raise ModelError(
-                f"{source} does not fit its own options: {name} is {found.get(name, 'missing')} where they ask for "
-                f"{expected.get(name, 'no such weight')}."
-            )
-        if not all(np.isfinite(array).all() for array in weights.values()):
-            raise ModelError(f"{source} holds weights that are not numbers. Get the model again.")
+        weights = self.checked_weights(source)
         description = Description(
             architecture=self.config,
             languages=self.languages,
@@ -68,14 +59,34 @@ class ForeignModel:
             shortlist=self.shortlist,
         )
 
+    def checked_weights(self, source: Path) -> Weights:
+        """Return the weights in float32; raise ModelError, naming `source`, if they are not those of the network."""
+        if self.config.depth > len(self.weights):
+            raise ModelError(
+                f"{source} holds {len(self.weights)} weights, too few for its {self.config.depth:,} layers."
+            )
+        expected = self.config.parameter_shapes()
+        weights = {name: np.asarray(array, np.float32) for name, array in self.weights.items()}
+        found = {name: array.shape for name, array in weights.items()}
+        if found != expected:
+            name = next(name for name in sorted({*found, *expected}) if found.get(name) != expected.get(name))
+            raise ModelError(
+                f"{source} does not fit its own options: {name} is {found.get(name, 'missing')} where they ask for "
+                f"{expected.get(name, 'no such weight')}."
+            )
+        if not all(np.isfinite(array).all() for array in weights.values()):
+            raise ModelError(f"{source} holds weights that are not numbers. Get the model again.")
+        return weights
+
     def _card(self, source: Path) -> str:
         languages = self.languages
         assumed = "\n".join(f"- {line}" for line in self.assumptions) or "- nothing"
         licence = self.licence or "unknown: look where you got the model"
         return (
-            f"# {languages.source or 'source'} → {languages.target or 'target'}\n\n## Where it comes from\n\n"
-            f"| | |\n|---|---|\n| imported from | {source.name} |\n| format | {self.origin} |\n"
-            f"| licence | {licence} |\n"
+            f"# {in_card(languages.source or 'source')} → {in_card(languages.target or 'target')}\n\n"
+            "## Where it comes from\n\n"
+            f"| | |\n|---|---|\n| imported from | {in_card(source.name)} |\n| format | {self.origin} |\n"
+            f"| licence | {in_card(licence)} |\n"
             f"| imported by | transduce {__version__} |\n| parameters | {parameter_count(self.config):,} |\n\n"
             "transduce did not train it. Its authors say on what data it was trained and what it is for.\n\n"
             f"## What was assumed\n\nThe files do not say this:\n\n{assumed}\n\n"
@@ -91,7 +102,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
 def json_of(content: bytes, *, name: str) -> Any:  # noqa: ANN401
     """Return JSON; raise ModelError, naming `name`, if it is damaged."""
     try:
-        return json.loads(content)
+        return json.loads(content, parse_int=bounded_integer)
     except (ValueError, RecursionError):
         raise ModelError(f"{name} is damaged: it is not JSON.") from None
 

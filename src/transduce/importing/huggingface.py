@@ -74,8 +74,9 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     for side in ("attention_heads", "ffn_dim"):
         refuse(options, {f"decoder_{side}": (options.get(f"encoder_{side}"),)}, name=name)
     weights = _weights(source)
+    named = {key: value for key, value in tokenizer.items() if isinstance(value, str)}
     languages = Languages(
-        source=languages.source or tokenizer.get("source_lang"), target=languages.target or tokenizer.get("target_lang")
+        source=languages.source or named.get("source_lang"), target=languages.target or named.get("target_lang")
     )
     found, tied = _embeddings(weights, options, name=name)
     layers, others = renamed({key.removeprefix("model."): array for key, array in weights.items()})

@@ -23,6 +23,7 @@ from transduce.errors import ModelError
 from transduce.tensor_file import Array
 
 _LARGEST_PROGRAM = 64 << 20
+_MOST_COPIES = 16  # of the numbers in the file, by tensors that share a storage; bf16 becomes float32
 _STORAGES = {
     "FloatStorage": "<f4",
     "HalfStorage": "<f2",
@@ -117,14 +118,19 @@ class TorchArchive:
 
     def arrays(self, tensors: Mapping[str, Any]) -> dict[str, Array]:
         """Return the numbers of every tensor of a dict; other values are left out."""
-        try:
-            return {
-                name: value.array()
-                for name, value in tensors.items()
-                if isinstance(name, str) and isinstance(value, StoredTensor)
-            }
-        except (ValueError, KeyError, TypeError):
-            raise ModelError(f"{self._path} is damaged: a tensor reaches beyond its numbers.") from None
+        left = _MOST_COPIES * self._path.stat().st_size
+        arrays: dict[str, Array] = {}
+        for name, value in tensors.items():
+            if not isinstance(name, str) or not isinstance(value, StoredTensor):
+                continue
+            try:
+                arrays[name] = value.array()
+            except (ValueError, KeyError, TypeError, OverflowError):
+                raise ModelError(f"{self._path} is damaged: a tensor reaches beyond its numbers.") from None
+            left -= arrays[name].nbytes
+            if left < 0:
+                raise ModelError(f"{self._path} is damaged: its tensors show the same numbers too often.")
+        return arrays
 
     def storage(self, kind: str, key: str, count: int) -> Array:
         """Return all numbers of a storage."""
@@ -184,7 +190,7 @@ class _StackMachine:
         if not isinstance(named, GlobalName) or not isinstance(arguments, tuple):
             raise ValueError
         meanings: dict[str, Callable[[], Any]] = {
-            "collections.OrderedDict": lambda: dict(*arguments),
+            "collections.OrderedDict": dict,  # its items follow; a copy of another would take quadratic time
             "torch._utils._rebuild_parameter": lambda: arguments[0],
             "torch._utils._rebuild_tensor_v2": lambda: self._tensor(*arguments[:4]),
         }
@@ -204,7 +210,7 @@ class _StackMachine:
         word, kind, key, _, count = self.stack.pop()
         if word != "storage" or kind.module != "torch" or kind.name not in _STORAGES or type(count) is not int:
             raise ValueError
-        self.stack.append((kind.name, str(key), count))
+        self.stack.append((kind.name, _text(key), count))
 
     def build(self) -> None:
         """Give a record its state; the attributes of a dict are dropped."""
@@ -215,7 +221,8 @@ class _StackMachine:
     def set_items(self, values: list[Any]) -> None:
         """Add keys and values, in turn, to the dict below them."""
         target = self.stack[-1]
-        if not isinstance(target, dict):
+        # The hash of tuples inside tuples, each twice in the next, would take exponential time.
+        if not isinstance(target, dict) or not all(isinstance(key, str | int) for key in values[::2]):
             raise ValueError
         target.update(zip(values[::2], values[1::2], strict=True))
 
@@ -227,6 +234,12 @@ class _StackMachine:
             raise ValueError
 
 
+def _text(value: object) -> str:
+    if not isinstance(value, str):  # `str` of lists inside lists, each twice in the next, has exponential length
+        raise ValueError
+    return value
+
+
 def _named(machine: _StackMachine, argument: str) -> None:
     module, _, name = argument.partition(" ")
     machine.stack.append(GlobalName(module, name))
@@ -234,7 +247,7 @@ def _named(machine: _StackMachine, argument: str) -> None:
 
 def _named_from_stack(machine: _StackMachine, _: Any) -> None:  # noqa: ANN401
     module, name = machine.take(2)
-    machine.stack.append(GlobalName(str(module), str(name)))
+    machine.stack.append(GlobalName(_text(module), _text(name)))
 
 
 def _push(value: Callable[[Any], Any]) -> Callable[[_StackMachine, Any], None]:

@@ -14,6 +14,7 @@ import torch
 
 from transduce.experiment import ExperimentConfig
 from transduce.machine import Compute, processor_name
+from transduce.model_directory import in_card
 from transduce.networks.cost import parameter_count
 from transduce.training.state import TrainingProgress
 from transduce.version import __version__
@@ -38,8 +39,12 @@ def write_card(
         "Intended use and limits": [_LIMITS, "", _PRIVACY],
     }
     body = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
-    source, target = experiment.data.source_language, experiment.data.target_language
-    return f"# {source or 'source'} → {target or 'target'}\n\n{body}\n"
+    languages = (experiment.data.source_language, experiment.data.target_language)
+    source, target = (in_card(own or side) for own, side in zip(languages, ("source", "target"), strict=True))
+    return f"# {source} → {target}
+
+{body}
+"
 
 
 def _identity(experiment: ExperimentConfig, steps: Sequence[int]) -> list[str]:
@@ -91,7 +96,7 @@ def _data_lines(data: Mapping[str, Any]) -> list[str]:
     files = data.get("files", [])
     if files:
         lines += ["", "| file | bytes | SHA-256 |", "|---|---|---|"]
-        lines += [f"| {f.get('name')} | {f.get('bytes', 0):,} | `{f.get('sha256')}` |" for f in files]
+        lines += [f"| {in_card(str(f.get('name')))} | {f.get('bytes', 0):,} | `{f.get('sha256')}` |" for f in files]
     return lines
 
 
@@ -114,4 +119,6 @@ def _table(values: Mapping[str, object]) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    return (
+        f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else in_card(str(value))
+    )

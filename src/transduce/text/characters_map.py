@@ -17,6 +17,7 @@ from transduce.errors import ModelError
 _CACHED_WORDS = 1 << 15
 _LONGEST_CACHED_WORD = 64
 _SPACE = 0x20
+_LONGEST = 256  # bytes of a key and of a replacement; the longest replacement in sentencepiece.s own maps has 33
 
 
 class CharactersMap:
@@ -70,6 +71,8 @@ class CharactersMap:
         labels, size = self._labels, len(self._labels)
         base, start, end = self._offsets[0], -1, position
         for place in range(position, len(content)):
+            if place == position + _LONGEST:  # only a trie with a loop leads so far, and each position would
+                raise self._damaged()
             unit = base ^ content[place]
             if unit >= size or labels[unit] != content[place]:
                 break
@@ -78,7 +81,7 @@ class CharactersMap:
                 start, end = self._values[base], place + 1
         if start < 0:
             return end, None
-        close = self._replacements.find(b"\0", start)
+        close = self._replacements.find(b"\0", start, start + _LONGEST)
         if close < 0:
             raise self._damaged()
         return end, self._replacements[start:close]

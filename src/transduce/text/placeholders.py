@@ -20,7 +20,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
+
+from transduce.text.phrases import Phrases
 
 RESERVED: tuple[str, ...] = tuple(map(chr, range(0xFDD0, 0xFDE0)))
 
@@ -57,6 +60,11 @@ class Protected:
     originals: tuple[str, ...]
     unprotected: tuple[str, ...] = ()
     """Placeholders that stayed text because all symbols were taken, or because the vocabulary has no symbols."""
+
+    @cached_property
+    def phrases(self) -> Phrases:
+        """The unprotected placeholders, to be found in a translation."""
+        return Phrases(self.unprotected)
 
     def boundaries(self) -> list[int]:
         """Return the offset in the original text of each character of `text`, and of the end of `text`."""
@@ -118,7 +126,7 @@ def surplus(protected: Protected, translation: str) -> tuple[str, ...]:
 def _counts(protected: Protected, text: str) -> Counter[str]:
     counts = Counter(_original(symbol, protected.originals) for symbol in SYMBOL.findall(text))
     counts.pop("", None)
-    counts.update({original: text.count(original) for original in protected.unprotected})
+    counts.update(text[start:end] for start, end in protected.phrases.found(text))
     return counts
 
 

@@ -11,7 +11,7 @@ import torch
 
 from transduce.data.batch import Batch
 from transduce.errors import TrainingError
-from transduce.machine import memory
+from transduce.machine import is_out_of_memory, memory
 from transduce.training.batches import sample_rows
 from transduce.training.chunked_loss import LOGITS_AT_ONCE
 from transduce.training.step import Stepper
@@ -19,7 +19,6 @@ from transduce.training.step import Stepper
 _BYTES_PER_LOGIT = 8
 _BACKWARD_AND_ALLOCATOR = 1.5  # measured on tiny and small models: processes grew by 1.3 to 1.6 times the bytes kept
 _FEWEST_SENTENCES = 32  # a smaller batch runs without an estimate
-_CANNOT_ALLOCATE = ("can't allocate memory", "not enough memory", "out of memory")
 
 
 def probe(stepper: Stepper, batch: Batch) -> None:
@@ -37,7 +36,7 @@ def probe(stepper: Stepper, batch: Batch) -> None:
                 )
         stepper.accumulate(batch)
     except (RuntimeError, MemoryError) as fault:
-        if not isinstance(fault, MemoryError) and not any(words in str(fault) for words in _CANNOT_ALLOCATE):
+        if not is_out_of_memory(fault):
             raise
         raise TrainingError(
             f"Memory ran out on the largest batch, {rows} sentences of {positions:,} positions. {_ADVICE}"

@@ -9,12 +9,12 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from transduce.errors import ModelError
 from transduce.files import require_regular, sha256_of_file, write_atomically
 from transduce.model_directory import WEIGHTS
-from transduce.translator.confidence import ConfidenceModel
+from transduce.translator.confidence import FEATURES, ConfidenceModel
 
 CALIBRATION = "calibration.json"
 _LARGEST = 1 << 16
@@ -32,6 +32,16 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     confidence: ConfidenceModel | None = None
     deciles: tuple[tuple[float, float], ...] = ()
     """Mean confidence and share of good translations in each tenth of the held-out pairs, lowest confidence first."""
+
+    @field_validator("confidence")
+    @classmethod
+    def has_a_weight_for_each_figure(cls, confidence: ConfidenceModel | None) -> ConfidenceModel | None:
+        """Refuse a regression on another number of figures."""
+        if confidence is not None:
+            lengths = {len(confidence.means), len(confidence.deviations), len(confidence.weights)}
+            if lengths != {FEATURES}:
+                raise ValueError(f"the confidence needs {FEATURES} means, deviations and weights")
+        return confidence
 
 
 def read_calibration(folder: Path) -> Calibration | None:

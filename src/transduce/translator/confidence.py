@@ -17,10 +17,11 @@ The weights belong to one model. `transduce calibrate` fits them to pairs that t
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, FiniteFloat
 
 from transduce.translator.checks import stutters
 from transduce.translator.translation import Alternative
@@ -30,13 +31,16 @@ _RIDGE = 1.0
 _FARTHEST = 4.0  # deviations from the mean; farther values are clipped, because the fit is not reliable there
 
 
+FEATURES = 8
+
+
 class ConfidenceModel(BaseModel, frozen=True, extra="forbid"):
     """The weights of the regression."""
 
-    means: tuple[float, ...]
-    deviations: tuple[float, ...]
-    weights: tuple[float, ...]
-    bias: float
+    means: tuple[FiniteFloat, ...]
+    deviations: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+    weights: tuple[FiniteFloat, ...]
+    bias: FiniteFloat
     pairs: int
     """How many pairs they were fitted to."""
 

@@ -18,6 +18,7 @@ from typing import Literal
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.errors import DataError
 from transduce.text.normalization import normalize
+from transduce.text.phrases import Phrases
 from transduce.text.placeholders import protect
 from transduce.text.word_edges import needs_edge
 
@@ -35,13 +36,9 @@ class Glossary:
     def _translations(self) -> dict[str, str]:
         return {source.casefold(): normalize(target) for source, target in self.terms}
 
-    def _translation(self, found: str) -> str:
-        return self._translations[" ".join(found.split()).casefold()]
-
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        longest_first = sorted((source for source, _ in self.terms), key=len, reverse=True)
-        return re.compile("|".join(map(_bounded, longest_first)), re.IGNORECASE)
+    def _sources(self) -> Phrases:
+        return Phrases(self._translations)
 
     def wanted(self, text: str) -> list[str]:
         """Return the translation of every occurrence of a term in a text.
@@ -55,7 +52,19 @@ class Glossary:
         """Return every occurrence of a term in a text, as it is written there, with its translation."""
         if not self.terms:
             return []
-        return [(match[0], self._translation(match[0])) for match in self._pattern.finditer(protect(text).text)]
+        written = protect(text).text
+        folded, places = _folded(written)
+
+        def fits(start: int, end: int) -> bool:
+            first, last = places[start], places[end]
+            if (start and places[start - 1] == first) or places[end - 1] == last:  # inside a folded character
+                return False
+            return not _continues(written, first, first - 1) and not _continues(written, last - 1, last)
+
+        return [
+            (written[places[start] : places[end]], self._translations[folded[start:end]])
+            for start, end in self._sources.found(folded, fits=fits)
+        ]
 
     def prefer(
         self, hypotheses: Sequence[Hypothesis], text: str, *, decode: Callable[[Sequence[int]], str]
@@ -111,6 +120,26 @@ def read_glossary(path: Path, *, mode: Mode = "enforced") -> Glossary:
             f"{path} holds no terms. Write a term and its translation on each line, with a tab between them."
         )
     return Glossary(tuple(terms.values()), mode)
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """Return a text without case, each run of white space as one space, and the place of each sign in the text."""
+    folded: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        signs = " " if character.isspace() else character.casefold()
+        if signs == " " and folded and folded[-1] == " ":
+            continue
+        folded += signs
+        places += [place] * len(signs)
+    return "".join(folded), [*places, len(text)]
+
+
+def _continues(text: str, inner: int, outer: int) -> bool:
+    """Return whether the character at `outer` belongs to the word that begins or ends at `inner`."""
+    if not 0 <= outer < len(text) or not needs_edge(text[inner]):
+        return False
+    return text[outer].isalnum() or text[outer] == "_"
 
 
 def _bounded(term: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from transduce.data.formats.aligned import read_aligned
-from transduce.data.formats.corpus_file import COMPRESSIONS, CorpusFile, Fingerprint
+from transduce.data.formats.corpus_file import COMPRESSIONS, CorpusFile, Fingerprint, without_tilde
 from transduce.data.formats.delimited import read_csv, read_tsv
 from transduce.data.formats.json_lines import read_json_lines
 from transduce.data.formats.pair import Pair, Selection
@@ -65,10 +65,10 @@ def paths_of(name: str) -> tuple[Path, ...]:
     if not name.strip():
         raise DataError("The name of a corpus is empty. Write two aligned files as a.en,a.de, or one file of pairs.")
     parts = name.split(",")
-    if len(parts) == 1 or Path(name).expanduser().exists():
-        return (Path(name).expanduser(),)
+    if len(parts) == 1 or without_tilde(name).exists():
+        return (without_tilde(name),)
     splits = [
-        (Path(",".join(parts[:cut]).strip()).expanduser(), Path(",".join(parts[cut:]).strip()).expanduser())
+        (without_tilde(",".join(parts[:cut]).strip()), without_tilde(",".join(parts[cut:]).strip()))
         for cut in range(1, len(parts))
     ]
     whole = [split for split in splits if all(path.exists() for path in split)]

@@ -26,6 +26,14 @@ _CHUNK_BYTES = 1 << 16
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
+def without_tilde(name: str) -> Path:
+    """Return a path with the home of a user in place of `~`, unless that user has none."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
 @dataclass(frozen=True)
 class Fingerprint:
     """A file's state when it was read: size and time for a quick comparison, the hash for a certain one."""
