@@ -116,11 +116,16 @@ def refuse(options: Mapping[str, object], handled: Mapping[str, tuple[object, ..
     """Raise ModelError for the first option whose value is not one of those that can be expressed."""
     for key, values in handled.items():
         value = options.get(key, values[0])
-        if value not in values:
+        if not isinstance(value, str | int | float | None) or value not in values:
             raise ModelError(
-                f"{name} has {key} = {json.dumps(value, default=str):.100}, which transduce does not implement (only "
-                f"{' or '.join(json.dumps(value) for value in values)})."
+                f"{name} has {key} = {_shown(value)}, which transduce does not implement (only "
+                f"{' or '.join(map(_shown, values))})."
             )
+
+
+def _shown(value: object) -> str:
+    is_plain = isinstance(value, str | int | float | None)
+    return json.dumps(value)[:100] if is_plain else f"a {type(value).__name__}"
 
 
 def optional_json(path: Path) -> dict[str, Any]:
