@@ -136,9 +136,10 @@ def test_two_vocabularies_with_their_shortlist(tmp_path: Path) -> None:
     """The sources' padding gets the targets' id; the rows of the shortlist and of the embedding move with it."""
     folder = tmp_path / "marian"
     folder.mkdir()
-    contents = [trained_pieces(["the dog runs"] * 9, size=60), trained_pieces(LINES[1::2], size=90)]
+    contents = [trained_pieces(LINES, size=90), trained_pieces(["der Hund"] * 9, size=60)]
     sizes = [len(read_piece_file(content, name="x").names) for content in contents]
 
+    assert sizes[0] > sizes[1]
     for name, content in zip(("srcvocab.en.spm", "trgvocab.de.spm"), contents, strict=True):
         (folder / name).write_bytes(content)
     weights = random_weights(sizes[1])
@@ -152,9 +153,10 @@ def test_two_vocabularies_with_their_shortlist(tmp_path: Path) -> None:
     assert pair.source.special.padding == pair.target.special.padding == sizes[1]
     names = read_piece_file(contents[0], name="x").names
     rows_VD = model.parameters["embeddings.source_VD"]
-    for token in pair.encode_source("the dog runs"):
+    moved = names[sizes[1]]
+    for token in (*pair.encode_source(LINES[0])[:-1], pair.source.vocabulary.pieces.index(moved)):  # type: ignore[attr-defined]
         number = names.index(pair.source.piece(token))
-        assert number in listed.candidates_VK[token]
+        assert number % sizes[1] in listed.candidates_VK[token]
         np.testing.assert_array_equal(rows_VD[token], source_VD[number])
 
 
