@@ -99,6 +99,14 @@ def imported(folder: Path, destination: Path) -> bool:
     return True
 
 
+def most_memory() -> int:
+    """Return the most memory that this process has had, in kB; on Linux since it began, not its parent's."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")))
+
+
 def main(original: Path, count: int, seed: int) -> None:
     """Import `count` damaged copies and print the result."""
     events: list[str] = []
@@ -107,12 +115,12 @@ def main(original: Path, count: int, seed: int) -> None:
         "é".encode("cp437")  # zipfile imports this codec for some names
         is_watching = [True]
 
-        def listen(event: str, _: object) -> None:
+        def listen(event: str, arguments: tuple[object, ...]) -> None:
             if is_watching and event.startswith(FORBIDDEN):
-                events.append(event)
+                events.append(f"{event} {arguments!r:.300}")
 
         sys.addaudithook(listen)
-        before, slowest, read, errors = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0.0, 0, list[str]()
+        before, slowest, read, errors = most_memory(), 0.0, 0, list[str]()
         for number in range(seed, seed + count):
             chance, folder, made = random.Random(number), Path(place) / "copy", Path(place) / "made"
             shutil.copytree(original, folder)
@@ -128,7 +136,7 @@ def main(original: Path, count: int, seed: int) -> None:
             shutil.rmtree(folder)
             shutil.rmtree(made, ignore_errors=True)
         is_watching.clear()
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        grown = most_memory() - before
     print(json.dumps({"read": read, "slowest": slowest, "kilobytes": grown, "errors": errors[:5], "events": events}))
 
 
