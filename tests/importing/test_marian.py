@@ -235,6 +235,14 @@ def test_an_option_that_cannot_be_expressed_is_refused_by_name(tmp_path: Path, k
         imported(tmp_path / "marian", tmp_path / "model")
 
 
+def test_a_billion_layers_are_refused_before_they_are_listed(tmp_path: Path) -> None:
+    write_student(tmp_path / "marian")
+    path = tmp_path / "marian/model.ende.intgemm.alphas.bin"
+    write_bin(path, rounded(random_weights(39)), {**OPTIONS, "enc-depth": "999999999"})
+    with pytest.raises(ModelError, match="names 1,000,000,001 layers"):
+        imported(tmp_path / "marian", tmp_path / "model")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

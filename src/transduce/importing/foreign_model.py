@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.model.config import ModelConfig
-from transduce.model_directory import Description, Languages, save_model
+from transduce.model_directory import MOST_LAYERS, Description, Languages, save_model
 from transduce.networks.cost import parameter_count
 from transduce.tensor_file import Array
 from transduce.text.tokenizer_pair import TokenizerPair
@@ -105,7 +105,10 @@ def bytes_of(path: Path, *, largest: int) -> bytes:
 def model_config(*, name: str, **options: Any) -> ModelConfig:  # noqa: ANN401
     """Return the sizes of the network; raise ModelError, naming `name`, if they are impossible."""
     try:
-        return ModelConfig.model_validate({"kind": "transformer", **options})
+        config = ModelConfig.model_validate({"kind": "transformer", **options})
+        if config.depth > MOST_LAYERS:
+            raise ModelError(f"{name} names {config.depth:,} layers; at most {MOST_LAYERS} are read.")
+        return config
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(map(str, first["loc"]))
