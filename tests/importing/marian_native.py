@@ -84,6 +84,7 @@ def write_student(folder: Path) -> tuple[dict[str, Array], bytes]:
     (folder / "vocab.ende.spm").write_bytes(content)
     size = len(read_piece_file(content, name="x").names)
     weights = rounded(random_weights(size))
+    weights["decoder_ff_logit_out_b"][0, :3] += (-4.0, -4.0, 1.5)  # <unk>, <s>, </s>: outputs have letters and an end
     write_bin(folder / "model.ende.intgemm.alphas.bin", weights)
     write_shortlist(folder / "lex.50.50.ende.s2t.bin", [[n, (n + 7) % size] for n in range(size)], first=20)
     return weights, content

@@ -81,7 +81,7 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: CTransla
     config = model.description.architecture
     if (found := obstacle(config)) or not isinstance(config, ModelConfig):
         raise ModelError(f"CTranslate2 does not support this model's {found}. Export another model.")
-    source, target = program_tokenizers(model, program="CTranslate2")
+    source, target = program_tokenizers(model, program="CTranslate2", vocabularies=2)
     library = _library()
     specification = _specification(library, config)
     network = model.network()

@@ -85,7 +85,7 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
             f"Hugging Face's Marian and Pegasus do not support this model's {found}. "
             "`--format ctranslate2` may; `transduce serve` runs the model as it is."
         )
-    source, target = program_tokenizers(model, program="Hugging Face")
+    source, target = program_tokenizers(model, program="Hugging Face", vocabularies=1)
     special = model.tokenizers.special
     with directory_written_atomically(folder) as beside:
         weights = marian_weights(model.parameters, config)

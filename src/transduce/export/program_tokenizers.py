@@ -19,10 +19,15 @@ class ProgramTokenizer:
     pieces: Sequence[str]
 
 
-def program_tokenizers(model: ModelDirectory, *, program: str) -> tuple[ProgramTokenizer, ProgramTokenizer]:
-    """Return the tokenizers of sources and targets; raise an error that names `program` if it cannot run them."""
+def program_tokenizers(
+    model: ModelDirectory, *, program: str, vocabularies: int
+) -> tuple[ProgramTokenizer, ProgramTokenizer]:
+    """Return the tokenizers of sources and targets; raise an error that names `program` if it cannot run them.
+
+    `vocabularies` is how many the program's models can have, 1 or 2.
+    """
     pair = model.tokenizers
-    faults = ["its sources have a tokenizer of their own"] if not pair.is_shared and pair.target.kind == "bpe" else []
+    faults = [] if vocabularies > 1 or pair.has_one_vocabulary else ["its sources have a tokenizer of their own"]
     faults += [fault for side in (pair.target, pair.source) if (fault := _obstacle(side)) is not None]
     if not pair.source_end:
         faults.append("its sources do not end in the end token")
