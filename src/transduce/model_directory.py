@@ -40,7 +40,7 @@ FORMAT_VERSION = 2
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
 _LARGEST_TOKENIZER = 64 << 20
-_MOST_LAYERS = 512
+MOST_LAYERS = 512
 
 Storage = Literal["float32", "bf16", "int8"]
 
@@ -281,8 +281,8 @@ def read_description(folder: Path) -> Description:
         )
     try:
         description = Description.model_validate(content)
-        if description.architecture.depth > _MOST_LAYERS:
-            raise ModelError(f"{path} names more than {_MOST_LAYERS} layers; such a model cannot be loaded.")
+        if description.architecture.depth > MOST_LAYERS:
+            raise ModelError(f"{path} names more than {MOST_LAYERS} layers; such a model cannot be loaded.")
         return description
     except ValidationError as fault:
         first = fault.errors()[0]

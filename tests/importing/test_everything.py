@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from tests.importing.marian_folder import LINES, write_folder
+from tests.importing.marian_native import write_student
+from tests.serving.conftest import running_server
 
 from transduce.model_directory import load_model
 
@@ -30,3 +33,37 @@ def test_an_imported_model_is_scored_inspected_and_adapted(tmp_path: Path) -> No
     before, after = load_model(model), load_model(adapted / "model")
     assert after.tokenizers.fingerprint == before.tokenizers.fingerprint
     assert any((after.parameters[name] != before.parameters[name]).any() for name in before.parameters)
+
+
+@pytest.mark.slow
+def test_a_student_of_firefox_is_scored_adapted_and_fills_documents(tmp_path: Path) -> None:
+    write_student(tmp_path / "firefox")
+    corpus, model, adapted = tmp_path / "corpus.tsv", tmp_path / "model", tmp_path / "run"
+    pairs = [f"{a} {n}\t{b} {n}\n" for n, (a, b) in enumerate(pairwise(LINES))]
+    corpus.write_text("".join(pairs), encoding="utf-8")
+    run("import", tmp_path / "firefox", model)
+    (tmp_path / "app.properties").write_text("title=the dog runs.\n", encoding="utf-8")
+    filled = run("translate", model, tmp_path / "app.properties")
+    assert filled.startswith("title=")
+    assert "the dog runs" not in filled
+    run("attention", model, "the dog runs.", "--output", tmp_path / "page.html")
+    run("train", "--train", corpus, "--start-from", model, "--output", adapted, "--set", "training.steps=3")
+    before, after = load_model(model), load_model(adapted / "model")
+    assert after.tokenizers.fingerprint == before.tokenizers.fingerprint
+    gate = "decoder.layers.0.ssru.W_f.weight"
+    assert (after.parameters[gate] != before.parameters[gate]).any()
+    assert "BLEU" in run("evaluate", adapted, corpus)
+
+
+@pytest.mark.slow
+def test_imported_models_of_two_pairs_are_served_together(tmp_path: Path) -> None:
+    write_student(tmp_path / "firefox")
+    write_folder(tmp_path / "marian", tags=(">>deu<<", ">>nld<<"))
+    run("import", tmp_path / "firefox", tmp_path / "student", "--from", "de", "--to", "en")
+    run("import", tmp_path / "marian", tmp_path / "opus", "--from", "en", "--to", "nl")
+    with running_server(tmp_path / "log", tmp_path / "student", tmp_path / "opus") as server, server.client() as client:
+        for source, target, text in (("de", "en", "zwei große Bären"), ("en", "nl", "a cat sleeps here")):
+            asked = {"q": text, "source": source, "target": target}
+            answer = client.post("/translate", json=asked)
+            assert answer.status_code == 200, answer.text
+            assert isinstance(answer.json()["translatedText"], str)

@@ -32,8 +32,9 @@ def import_model(
         ),
     ] = None,
 ) -> None:
-    """Import a model of Hugging Face's MarianMT (OPUS-MT).
+    """Import a model that another program trained.
 
+    The programs are Hugging Face's MarianMT (OPUS-MT), Marian (Firefox), CTranslate2, Argos Translate and fairseq.
     Nothing in the files is run. Whatever cannot be expressed is refused by its name.
     """
     from transduce.files import require_place_for_folder

@@ -12,13 +12,18 @@ import zipfile
 from pathlib import Path
 
 from transduce.errors import ModelError
-from transduce.export.ctranslate2 import CTranslate2Weights, export_ctranslate2
+from transduce.export.ctranslate2 import (
+    SHARED_PIECES,
+    SOURCE_PIECES,
+    TARGET_PIECES,
+    CTranslate2Weights,
+    export_ctranslate2,
+)
 from transduce.files import write_atomically
 from transduce.model_directory import ModelDirectory
 from transduce.text.language_names import language_name
 
 ENDING = ".argosmodel"
-_TOKENIZER = "sentencepiece.model"
 _ARGOS_VERSION = "1.9"  # the first version that accepts packages without a sentence splitter
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal models make equal packages
 
@@ -43,7 +48,11 @@ def export_argos(model: ModelDirectory, path: Path, *, weights: CTranslate2Weigh
         inside = Path(folder) / "model"
         difference = export_ctranslate2(model, inside, weights=weights)
         contents = {f"model/{file.name}": file.read_bytes() for file in sorted(inside.iterdir())}
-    contents[_TOKENIZER] = contents.pop(f"model/{_TOKENIZER}")
+    if f"model/{SHARED_PIECES}" in contents:
+        contents[SHARED_PIECES] = contents.pop(f"model/{SHARED_PIECES}")
+    else:  # Argos Translate cuts sources only, and joins the pieces of targets
+        contents[SHARED_PIECES] = contents.pop(f"model/{SOURCE_PIECES}")
+        del contents[f"model/{TARGET_PIECES}"]
     contents["README.md"] = contents.pop("model/README.md")
     contents["metadata.json"] = json.dumps(
         {

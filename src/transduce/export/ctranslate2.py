@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from transduce.errors import ModelError
-from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
+from transduce.export.program_tokenizers import ProgramTokenizer, program_tokenizers
 from transduce.files import directory_written_atomically
 from transduce.model.config import SIZES, ModelConfig
 from transduce.model.positional_encoding import computed_positions
@@ -32,6 +32,7 @@ LONGEST = 1024
 _PAIRS = 8  # number of sentence pairs to verify the written model with
 _DIFFERENCE = {"float32": 1e-3, "int8": 0.5}  # largest mean difference in log-probability that rounding can explain
 
+SHARED_PIECES, SOURCE_PIECES, TARGET_PIECES = "sentencepiece.model", "source.spm", "target.spm"
 CTranslate2Weights = Literal["float32", "int8"]
 _ACTIVATIONS = {
     "relu": "RELU",
@@ -53,6 +54,7 @@ HANDLED = Handled(
         "attention_bias": (False, True),
         "activation": tuple(_ACTIVATIONS),
         "tied": ("all", "decoder", "inputs", "none"),
+        "source_vocabulary_size": "any",
         "embedding_scale": "any",
         "embedding_norm": (False, True),
         "start_from_zeros": (False, True),
@@ -79,16 +81,15 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: CTransla
     config = model.description.architecture
     if (found := obstacle(config)) or not isinstance(config, ModelConfig):
         raise ModelError(f"CTranslate2 does not support this model's {found}. Export another model.")
-    content = sentencepiece_model(model, program="CTranslate2")
+    source, target = program_tokenizers(model, program="CTranslate2", vocabularies=2)
     library = _library()
     specification = _specification(library, config)
     network = model.network()
     assert isinstance(network, Transformer)
     _fill(specification, network)
-    pieces, special = piece_names(content), model.tokenizers.special
-    specification.register_source_vocabulary(pieces)
-    specification.register_target_vocabulary(pieces)
-    settings = specification.config
+    specification.register_source_vocabulary(list(source.pieces))
+    specification.register_target_vocabulary(list(target.pieces))
+    pieces, special, settings = target.pieces, model.tokenizers.special, specification.config
     settings.bos_token = settings.decoder_start_token = pieces[special.start]
     settings.eos_token, settings.unk_token = pieces[special.end], pieces[special.unknown]
     settings.add_source_eos = True
@@ -97,9 +98,17 @@ def export_ctranslate2(model: ModelDirectory, folder: Path, *, weights: CTransla
     specification.optimize(quantization=weights)
     with directory_written_atomically(folder) as beside:
         specification.save(str(beside))
-        (beside / "sentencepiece.model").write_bytes(content)
+        for name, content in piece_files(source, target).items():
+            (beside / name).write_bytes(content)
         (beside / "README.md").write_text(_card(model, weights), encoding="utf-8")
-        return _verify(library, beside, network, pieces, weights=weights)
+        return _verify(library, beside, network, (source, target), weights=weights)
+
+
+def piece_files(source: ProgramTokenizer, target: ProgramTokenizer) -> dict[str, bytes]:
+    """Return the sentencepiece models by the names of their files: one for both sides, or two."""
+    if source.piece_file == target.piece_file:
+        return {SHARED_PIECES: target.piece_file}
+    return {SOURCE_PIECES: source.piece_file, TARGET_PIECES: target.piece_file}
 
 
 def _library() -> Any:  # noqa: ANN401 - a module without types
@@ -192,17 +201,19 @@ def _verify(
     library: Any,  # noqa: ANN401
     folder: Path,
     network: Transformer,
-    pieces: Sequence[str],
+    tokenizers: tuple[ProgramTokenizer, ProgramTokenizer],
     *,
     weights: CTranslate2Weights,
 ) -> float:
     """Return the largest difference in the log-probability of a token; raise an error if the mean is too large."""
     pairs = _random_pairs(network)
-    theirs = ctranslate2_log_probabilities(library.Translator(str(folder), compute_type=weights), pairs, pieces)
+    source, target = (tokenizer.pieces for tokenizer in tokenizers)
+    translator = library.Translator(str(folder), compute_type=weights)
+    theirs = ctranslate2_log_probabilities(translator, pairs, target, source_pieces=source)
     differences: list[float] = []
-    for (source, target), found in zip(pairs, theirs, strict=True):
-        hidden_BTD = network(torch.tensor([source]), torch.tensor([target]))
-        ours = token_log_probabilities(hidden_BTD, network.output, torch.tensor([target]))[0].tolist()
+    for (source_S, target_T), found in zip(pairs, theirs, strict=True):
+        hidden_BTD = network(torch.tensor([source_S]), torch.tensor([target_T]))
+        ours = token_log_probabilities(hidden_BTD, network.output, torch.tensor([target_T]))[0].tolist()
         differences += [abs(a - b) for a, b in zip(ours, found, strict=True)]
     mean = sum(differences) / len(differences)
     if not mean <= _DIFFERENCE[weights]:  # written with `not`, so that NaN is refused
@@ -217,10 +228,12 @@ def ctranslate2_log_probabilities(
     translator: Any,  # noqa: ANN401
     pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
     pieces: Sequence[str],
+    *,
+    source_pieces: Sequence[str] | None = None,
 ) -> list[list[float]]:
     """Return CTranslate2's log p of each target token; it adds the end tokens of source and target itself."""
     found = translator.score_batch(
-        [[pieces[token] for token in source[:-1]] for source, _ in pairs],
+        [[(source_pieces or pieces)[token] for token in source[:-1]] for source, _ in pairs],
         [[pieces[token] for token in target[:-1]] for _, target in pairs],
     )
     return [list(result.log_probs) for result in found]
@@ -231,12 +244,17 @@ def _random_pairs(network: Transformer) -> list[tuple[list[int], list[int]]]:
     generator = torch.Generator().manual_seed(1)
     longest = min(40, config.learned_positions) if config.positions == "learned" else 40
 
-    def sentence(number: int) -> list[int]:
-        length = 1 + number * (longest - 2) // _PAIRS
-        drawn = torch.randint(max(special.ids) + 1, config.vocabulary_size, (length,), generator=generator)
-        return [*drawn.tolist(), special.end]
+    ordinary = [
+        [token for token in range(size) if token not in special.ids]
+        for size in (config.source_vocabulary_size or config.vocabulary_size, config.vocabulary_size)
+    ]
 
-    return [(sentence(number), sentence(_PAIRS - 1 - number)) for number in range(_PAIRS)]
+    def sentence(number: int, tokens: Sequence[int]) -> list[int]:
+        length = 1 + number * (longest - 2) // _PAIRS
+        drawn = torch.randint(len(tokens), (length,), generator=generator)
+        return [*(tokens[place] for place in drawn.tolist()), special.end]
+
+    return [(sentence(number, ordinary[0]), sentence(_PAIRS - 1 - number, ordinary[1])) for number in range(_PAIRS)]
 
 
 def _card(model: ModelDirectory, weights: CTranslate2Weights) -> str:
@@ -244,7 +262,7 @@ def _card(model: ModelDirectory, weights: CTranslate2Weights) -> str:
     return (
         f"# {languages.source or 'source'} to {languages.target or 'target'}, exported by transduce\n\n"
         f"A CTranslate2 directory, weights in {weights}: `ctranslate2.Translator` loads it. Split text into pieces "
-        "with `sentencepiece.model`; CTranslate2 adds the end token.\n\n"
+        "with its sentencepiece model; CTranslate2 adds the end token.\n\n"
         "The export compared its log-probabilities with those of the model. Its search differs: it divides scores "
         "by length ** penalty, and the paper by ((5 + length) / 6) ** penalty, so translations can differ. "
         'Give `disable_unk=True`, and `suppress_sequences=[["<pad>"], ["<s>"]]`, to forbid the tokens '

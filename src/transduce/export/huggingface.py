@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from transduce.errors import ModelError
-from transduce.export.sentencepiece_model import piece_names, sentencepiece_model
+from transduce.export.program_tokenizers import program_tokenizers
 from transduce.files import directory_written_atomically
 from transduce.model.config import SIZES, ModelConfig
 from transduce.model_directory import ModelDirectory
@@ -85,16 +85,17 @@ def export_huggingface(model: ModelDirectory, folder: Path) -> None:
             f"Hugging Face's Marian and Pegasus do not support this model's {found}. "
             "`--format ctranslate2` may; `transduce serve` runs the model as it is."
         )
-    content, special = sentencepiece_model(model, program="Hugging Face"), model.tokenizers.special
+    source, target = program_tokenizers(model, program="Hugging Face", vocabularies=1)
+    special = model.tokenizers.special
     with directory_written_atomically(folder) as beside:
         weights = marian_weights(model.parameters, config)
         write_tensors(beside / "model.safetensors", weights, metadata={"format": "pt"})
         _write_json(beside / "config.json", marian_config(config, special))
         _write_json(beside / "generation_config.json", _generation(model))
-        for name in ("source.spm", "target.spm"):
-            (beside / name).write_bytes(content)
-        _write_json(beside / "vocab.json", {piece: number for number, piece in enumerate(piece_names(content))})
-        _write_json(beside / "tokenizer_config.json", _tokenizer(model, piece_names(content)))
+        for name, own in (("source.spm", source), ("target.spm", target)):
+            (beside / name).write_bytes(own.piece_file)
+        _write_json(beside / "vocab.json", {piece: number for number, piece in enumerate(target.pieces)})
+        _write_json(beside / "tokenizer_config.json", _tokenizer(model, target.pieces))
         (beside / "README.md").write_text(_card(model), encoding="utf-8")
 
 

@@ -13,16 +13,13 @@ from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import bounded_integer
 from transduce.model.config import ModelConfig
-from transduce.model_directory import Description, Languages, in_card, save_model
+from transduce.model_directory import MOST_LAYERS, Description, Languages, in_card, save_model
 from transduce.networks.cost import parameter_count
-from transduce.special_tokens import SpecialTokens
 from transduce.tensor_file import Array
-from transduce.text.imported_tokenizer import TAG, ImportedTokenizer, ImportedVocabulary
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.version import __version__
 
 LARGEST_JSON = 32 << 20
-Weights = dict[str, Array]
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,10 @@ def bytes_of(path: Path, *, largest: int) -> bytes:
 def model_config(*, name: str, **options: Any) -> ModelConfig:  # noqa: ANN401
     """Return the sizes of the network; raise ModelError, naming `name`, if they are impossible."""
     try:
-        return ModelConfig.model_validate({"kind": "transformer", **options})
+        config = ModelConfig.model_validate({"kind": "transformer", **options})
+        if config.depth > MOST_LAYERS:
+            raise ModelError(f"{name} names {config.depth:,} layers; at most {MOST_LAYERS} are read.")
+        return config
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -130,78 +130,30 @@ def refuse(options: Mapping[str, object], handled: Mapping[str, tuple[object, ..
     """Raise ModelError for the first option whose value is not one of those that can be expressed."""
     for key, values in handled.items():
         value = options.get(key, values[0])
-        if value not in values:
+        if not isinstance(value, str | int | float | None) or value not in values:
             raise ModelError(
-                f"{name} has {key} = {json.dumps(value, default=str):.100}, which transduce does not implement (only "
-                f"{' or '.join(json.dumps(value) for value in values)})."
+                f"{name} has {key} = {_shown(value)}, which transduce does not implement (only "
+                f"{' or '.join(map(_shown, values))})."
             )
 
 
-def tokenizer_pair(
-    source: ImportedTokenizer, target: ImportedTokenizer, weights: Weights, *, source_end: bool = True
-) -> TokenizerPair:
-    """Return the pair; if the sides pad with different ids, the source's ids and its embedding are renumbered."""
-    if source.to_bytes() == target.to_bytes():
-        return TokenizerPair.shared(target, source_end=source_end)
-    own, wanted = source.special.padding, target.special.padding
-    if own != wanted:
-        pieces, rows_VD = list(source.vocabulary.pieces), weights["embeddings.source_VD"]
-        if wanted >= len(pieces) + 4096:
-            raise ModelError("The padding token of the target vocabulary is far outside the source vocabulary.")
-        added = max(0, wanted + 1 - len(pieces))
-        pieces += [f"<unused{n}>" for n in range(added)]
-        rows_VD = np.concatenate([rows_VD, np.zeros((added, rows_VD.shape[1]), rows_VD.dtype)])
-        numbers = {own: wanted, wanted: own}
-        order = [numbers.get(token, token) for token in range(len(pieces))]
-        weights["embeddings.source_VD"] = rows_VD[order]
-        special = source.special
-        keys = {"padding": special.padding, "unknown": special.unknown, "start": special.start, "end": special.end}
-        changed = {key: numbers.get(token, token) for key, token in keys.items()}
-        renumbered = {"pieces": tuple(pieces[token] for token in order), **changed}
-        source = ImportedTokenizer(source.vocabulary.model_copy(update=renumbered), source.piece_file)
-    return TokenizerPair(source, target, source_end)
+def _shown(value: object) -> str:
+    is_plain = isinstance(value, str | int | float | None)
+    return json.dumps(value)[:100] if is_plain else f"a {type(value).__name__}"
 
 
-def vocabulary_of(
-    pieces: Sequence[str], special: SpecialTokens, *, name: str, tag: str | None = None
-) -> ImportedVocabulary:
-    """Return a vocabulary; raise ModelError, naming `name`, if it is damaged."""
-    try:
-        return ImportedVocabulary(
-            pieces=tuple(pieces),
-            padding=special.padding,
-            unknown=special.unknown,
-            start=special.start,
-            end=special.end,
-            tag=tag,
-        )
-    except ValidationError as fault:
-        raise ModelError(f"{name} is damaged: {fault.errors()[0]['msg']:.200}.") from None
+def optional_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; an empty one if there is no such file."""
+    content = read_json(path) if path.is_file() else {}
+    return content if isinstance(content, dict) else {}
 
 
-def numbered_pieces(numbers: object, *, name: str) -> list[str]:
-    """Return the pieces of a mapping from piece to id, by id; ids must be 0, 1, 2 and so on."""
-    if not isinstance(numbers, dict) or not all(type(token) is int for token in numbers.values()):
-        raise ModelError(f"{name} is damaged: it is not a mapping from pieces to ids.")
-    pieces = {token: str(piece) for piece, token in numbers.items()}
-    if set(pieces) != set(range(len(numbers))):
-        raise ModelError(f"{name} is damaged: its ids are not 0 to {len(numbers) - 1:,}, each once.")
-    return [pieces[token] for token in range(len(pieces))]
-
-
-def target_tag(pieces: Sequence[str], wanted: str | None) -> str | None:
-    """Return the token of the language to translate to, or None if the model has no such tokens."""
-    tags = [piece for piece in pieces if TAG.fullmatch(piece)]
-    if not tags:
+def licence_of(folder: Path) -> str | None:
+    """Return the licence that the head of a model card in the folder names."""
+    path = folder / "README.md"
+    if not path.is_file():
         return None
-    code = (wanted or "").partition("-")[0]
-    fitting = [tag for tag in tags if code and tag == f">>{wanted}<<"] or [
-        tag for tag in tags if code and tag[2:-2].partition("_")[0].startswith(code)
-    ]
-    if len(fitting) != 1:
-        offer = ", ".join(tag[2:-2] for tag in tags[:40])
-        raise ModelError(
-            f"This model translates to several languages. Name one of them by `--to`: {offer}"
-            f"{' …' if len(tags) > 40 else ''}{f' ({wanted} fits {len(fitting)} of them)' if wanted else ''}."
-        )
-    return fitting[0]
+    with path.open(encoding="utf-8", errors="replace") as file:
+        head = file.read(20_000).splitlines()
+    named = [line.partition(":")[2].strip() for line in head if line.lower().startswith("license:")]
+    return named[0][:60] if named and named[0].isprintable() else None

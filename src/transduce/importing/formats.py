@@ -4,13 +4,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from transduce.errors import ModelError
+from transduce.importing.argos import is_argos, read_argos
+from transduce.importing.ctranslate2 import is_ctranslate2, read_ctranslate2
+from transduce.importing.fairseq import is_fairseq, read_fairseq
 from transduce.importing.foreign_model import ForeignModel
 from transduce.importing.huggingface import is_huggingface, read_huggingface
+from transduce.importing.marian import is_marian, read_marian
 from transduce.model_directory import Languages
 
 Reader = Callable[[Path, Languages], ForeignModel]
 FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
     ("a folder of Hugging Face's MarianMT (config.json, source.spm)", is_huggingface, read_huggingface),
+    ("a package of Argos Translate (.argosmodel, or its folder)", is_argos, read_argos),
+    ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),
+    ("a folder of fairseq (a checkpoint *.pt, dict.*.txt)", is_fairseq, read_fairseq),
+    ("a directory of CTranslate2 (model.bin)", is_ctranslate2, read_ctranslate2),
 )
 
 

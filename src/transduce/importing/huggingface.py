@@ -14,26 +14,22 @@ from typing import Any
 import numpy as np
 
 from transduce.errors import ModelError
+from transduce.importing.embeddings import PADDING, EmbeddingMatrices
 from transduce.importing.fairseq_names import renamed
 from transduce.importing.foreign_model import (
     ForeignModel,
-    Weights,
     bytes_of,
+    licence_of,
     model_config,
-    numbered_pieces,
+    optional_json,
     read_json,
     refuse,
-    target_tag,
-    tokenizer_pair,
-    vocabulary_of,
 )
 from transduce.importing.pickled_weights import TorchArchive
+from transduce.importing.vocabularies import ForeignVocabulary, fitted, numbered_pieces
 from transduce.model_directory import Languages
-from transduce.special_tokens import SpecialTokens
 from transduce.tensor_file import Array, read_tensors
-from transduce.text.imported_tokenizer import ImportedTokenizer, ImportedVocabulary
 from transduce.text.piece_file import LARGEST_FILE
-from transduce.text.tokenizer_pair import TokenizerPair
 
 ACTIVATIONS = {
     "relu": "relu",
@@ -64,7 +60,7 @@ def is_huggingface(source: Path) -> bool:
 
 def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     """Return the model in a folder."""
-    options, tokenizer = read_json(source / "config.json"), _optional(source / "tokenizer_config.json")
+    options, tokenizer = read_json(source / "config.json"), optional_json(source / "tokenizer_config.json")
     if not isinstance(options, dict) or not isinstance(tokenizer, dict):
         raise ModelError(f"{source / 'config.json'} is damaged: it is not a JSON object.")
     name = str(source / "config.json")
@@ -78,7 +74,6 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     languages = Languages(
         source=languages.source or named.get("source_lang"), target=languages.target or named.get("target_lang")
     )
-    found, tied = _embeddings(weights, options, name=name)
     layers, others = renamed({key.removeprefix("model."): array for key, array in weights.items()})
     unknown = (
         {"model." + key for key in others}
@@ -87,8 +82,8 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     )
     if unknown:
         raise ModelError(f"{source} holds the weight {min(unknown):.100}, which MarianMT does not have.")
-    found |= layers
-    pair = _tokenizers(source, options, found, separate=bool(tokenizer.get("separate_vocabs")), to=languages.target)
+    sides = _vocabularies(source, options, separate=bool(tokenizer.get("separate_vocabs")))
+    pair, embeddings, tied = fitted(*sides, _embeddings(weights, options, name=name), to=languages.target)
     config = model_config(
         name=name,
         vocabulary_size=pair.vocabulary_size,
@@ -111,7 +106,7 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     return ForeignModel(
         origin=f"Hugging Face {'MarianMT' if config.norm == 'post' else 'Pegasus'}",
         config=config,
-        weights=found,
+        weights=embeddings | layers,
         tokenizers=pair,
         languages=languages,
         decoding=_decoding(source, options),
@@ -119,7 +114,7 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
             "text is not normalised by Moses' scripts before it is cut into pieces, as in transformers",
             "the length penalty of transformers, a power of the length, is used as the paper's exponent",
         ),
-        licence=_licence(source),
+        licence=licence_of(source),
     )
 
 
@@ -138,76 +133,46 @@ def _weights(source: Path) -> Mapping[str, Array]:
     return archive.arrays(archive.content)
 
 
-def _embeddings(weights: Mapping[str, Array], options: Mapping[str, Any], *, name: str) -> tuple[Weights, str]:
-    """Return the embeddings under our names, and which of them are one matrix."""
+def _embeddings(weights: Mapping[str, Array], options: Mapping[str, Any], *, name: str) -> EmbeddingMatrices:
     shared = weights.get("model.shared.weight")
     source_VD = weights.get("model.encoder.embed_tokens.weight", shared)
     target_VD = weights.get("model.decoder.embed_tokens.weight", shared)
     if options.get("share_encoder_decoder_embeddings", True):
         source_VD = target_VD = shared if shared is not None else source_VD
-    if source_VD is None or target_VD is None or source_VD.ndim != 2 or target_VD.ndim != 2:
+    if source_VD is None or target_VD is None:
         raise ModelError(f"{name} has no embeddings among its weights.")
-    output_VD = weights.get("lm_head.weight", target_VD)
-    found = {"embeddings.source_VD": source_VD}
-    inputs_are_one, decoder_is_one = _are_equal(source_VD, target_VD), _are_equal(target_VD, output_VD)
-    if not inputs_are_one:
-        found["embeddings.target_VD"] = target_VD
-    if not decoder_is_one:
-        found["embeddings.output_VD"] = output_VD
-    bias_1V = weights.get("final_logits_bias", np.zeros((1, len(output_VD)), np.float32))
-    found["embeddings.output_bias_V"] = np.asarray(bias_1V, np.float32).reshape(-1)
-    ties = {(True, True): "all", (False, True): "decoder", (True, False): "inputs", (False, False): "none"}
-    return found, ties[inputs_are_one, decoder_is_one]
+    bias_1V = weights.get("final_logits_bias", np.zeros((1, len(target_VD)), np.float32))
+    return EmbeddingMatrices(
+        source_VD, target_VD, weights.get("lm_head.weight", target_VD), np.asarray(bias_1V, np.float32).reshape(-1)
+    )
 
 
-def _are_equal(one: Array, other: Array) -> bool:
-    return one is other or (one.shape == other.shape and bool((one == other).all()))
-
-
-def _tokenizers(
-    source: Path, options: Mapping[str, Any], weights: Weights, *, separate: bool, to: str | None
-) -> TokenizerPair:
-    vocabularies = ["vocab.json", "target_vocab.json" if separate else "vocab.json"]
-    sides: list[ImportedTokenizer] = []
-    for place, (file, cutting) in enumerate(zip(vocabularies, ("source.spm", "target.spm"), strict=True)):
+def _vocabularies(
+    source: Path, options: Mapping[str, Any], *, separate: bool
+) -> tuple[ForeignVocabulary, ForeignVocabulary]:
+    names = ("vocab.json", "target_vocab.json" if separate else "vocab.json")
+    start = options.get("decoder_start_token_id")
+    sides: list[ForeignVocabulary] = []
+    for file, cutting in zip(names, ("source.spm", "target.spm"), strict=True):
         pieces = numbered_pieces(read_json(source / file), name=str(source / file))
-        ids = {piece: token for token, piece in enumerate(pieces)}
-        special = SpecialTokens(
-            padding=ids.get("<pad>", -1),
-            unknown=ids.get("<unk>", -1),
-            start=options.get("decoder_start_token_id", -1) if place or not separate else ids.get("<pad>", -1),
-            end=ids.get("</s>", -1),
+        if PADDING not in pieces:
+            raise ModelError(f"{source / file} is damaged: it lacks the piece {PADDING}.")
+        is_start = type(start) is int and 0 <= start < len(pieces) and (not separate or bool(sides))
+        sides.append(
+            ForeignVocabulary(
+                pieces,
+                str(source / file),
+                start=pieces[start] if is_start and type(start) is int else PADDING,
+                piece_file=bytes_of(source / cutting, largest=LARGEST_FILE),
+            )
         )
-        tag = target_tag(pieces, to) if not place else None
-        vocabulary = vocabulary_of(pieces, special, name=str(source / file), tag=tag)
-        sides.append(_tokenizer(vocabulary, source / cutting))
-    return tokenizer_pair(sides[0], sides[1], weights)
-
-
-def _tokenizer(vocabulary: ImportedVocabulary, path: Path) -> ImportedTokenizer:
-    return ImportedTokenizer(vocabulary, bytes_of(path, largest=LARGEST_FILE), name=str(path))
+    return sides[0], sides[1]
 
 
 def _decoding(source: Path, options: Mapping[str, Any]) -> dict[str, Any]:
-    generation = {**options, **_optional(source / "generation_config.json")}
+    generation = {**options, **optional_json(source / "generation_config.json")}
     beam, penalty = generation.get("num_beams"), generation.get("length_penalty")
     return {
         "beam": beam if type(beam) is int and 0 < beam <= 32 else 4,
         "length_penalty": float(penalty) if isinstance(penalty, int | float) and 0 <= penalty <= 10 else 1.0,
     }
-
-
-def _optional(path: Path) -> dict[str, Any]:
-    content = read_json(path) if path.is_file() else {}
-    return content if isinstance(content, dict) else {}
-
-
-def _licence(source: Path) -> str | None:
-    """Return the licence that the head of a model card names."""
-    path = source / "README.md"
-    if not path.is_file():
-        return None
-    with path.open(encoding="utf-8", errors="replace") as file:
-        head = file.read(20_000).splitlines()
-    named = [line.partition(":")[2].strip() for line in head if line.lower().startswith("license:")]
-    return named[0][:60] if named and named[0].isprintable() else None
