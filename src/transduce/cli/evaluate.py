@@ -33,8 +33,8 @@ def evaluate(
         typer.Argument(
             metavar="[MODEL] [TEST]",
             help="A model directory, a run or a bundled model, and the test set: two aligned files test.en,test.de or "
-            "one .tsv, .csv, .jsonl, .po, .tmx, .xlf or .ptb. Without TEST, a run is scored on its own test pairs. Without "
-            "MODEL, give --hypotheses.",
+            "one .tsv, .csv, .jsonl, .po, .tmx, .xlf or .ptb. Without TEST, a run is scored on its own test pairs. "
+            "Without MODEL, give --hypotheses.",
             show_default=False,
         ),
     ],

@@ -10,7 +10,10 @@ from transduce.cli.options import Threads
 if TYPE_CHECKING:
     from transduce.pipeline.planning import TrainRequest
 
-CORPUS = "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx, .xlf or .ptb; each may be .gz, .xz, .zst or .bz2."
+CORPUS = (
+    "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx or .xlf, or trees (.ptb); each may be .gz, "
+    ".xz, .zst or .bz2."
+)
 
 
 def train(

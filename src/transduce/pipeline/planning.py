@@ -178,7 +178,7 @@ def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
     folder = find_model(name).absolute()
     described = read_description(folder)
     data: dict[str, Any] = {
-        "pieces": described.tokenizer,
+        "pieces": described.source_tokenizer if described.tokenizer == "words" else described.tokenizer,
         "tokenizer": str(folder / TOKENIZER),
         "source_end": described.source_end,
     }
