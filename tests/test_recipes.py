@@ -17,7 +17,7 @@ from transduce.progress import Silent
 from transduce.training.trainer import Ending
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-PAPER = sorted((RECIPES / "paper").glob("*.toml"))
+PAPER = sorted((RECIPES / "paper").glob("wmt*.toml"))
 TINY = [
     "model.layers=1",
     "model.d_model=16",
@@ -63,6 +63,15 @@ def test_the_papers_recipes_are_table_3_and_sections_5_and_6(recipe: Path) -> No
         assert parameter_count(model) == 63_045_632
 
 
+def test_the_papers_parser_is_section_6_3() -> None:
+    experiment = resolve_experiment(RECIPES / "paper" / "wsj.parsing.toml")
+    model, decoding = experiment.model, experiment.decoding
+    assert isinstance(model, ModelConfig)
+    assert (model.layers, model.d_model, model.d_ff, model.heads) == (4, 1024, 2048, 8)
+    assert (model.vocabulary_size, model.source_vocabulary_size) == (16_000, 16_000)
+    assert (decoding.beam, decoding.length_penalty, decoding.extra_length) == (21, 0.3, 300)
+
+
 def stand_in(recipe: Path, folder: Path, *, pairs: int) -> ExperimentConfig:
     """Write text of our own under the names that the recipe wants, and return the recipe at this folder, made tiny."""
     experiment = resolve_experiment(recipe, overrides=TINY)
@@ -73,7 +82,10 @@ def stand_in(recipe: Path, folder: Path, *, pairs: int) -> ExperimentConfig:
         for name in getattr(experiment.data, split):
             places = [folder / path.name for path in paths_of(name)]
             for place, side in zip(places, ("source", "target"), strict=False):
-                text = "".join(f"{line} {split} {side}\n" for line in lines).encode()
+                written = [f"{line} {split} {side}" for line in lines]
+                if experiment.data.has_trees:
+                    written = [f"(S {' '.join(f'(NN {word})' for word in line.split())})" for line in written]
+                text = "".join(f"{line}\n" for line in written).encode()
                 place.write_bytes(gzip.compress(text) if place.suffix == ".gz" else text)
             moved.append(",".join(map(str, places)))
         content["data"][split] = moved

@@ -17,6 +17,7 @@ from transduce.cli.import_model import import_model
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
 from transduce.cli.paper import paper
+from transduce.cli.parse import parse
 from transduce.cli.serve import serve
 from transduce.cli.settings import settings
 from transduce.cli.system import system
@@ -57,6 +58,7 @@ app.command()(evaluate)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(likelihood)
+app.command()(parse)
 app.command()(attention)
 app.command("import")(import_model)
 app.command()(export)

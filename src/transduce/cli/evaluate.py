@@ -33,8 +33,8 @@ def evaluate(
         typer.Argument(
             metavar="[MODEL] [TEST]",
             help="A model directory, a run or a bundled model, and the test set: two aligned files test.en,test.de or "
-            "one .tsv, .csv, .jsonl, .po, .tmx or .xlf. Without TEST, a run is scored on its own test pairs. Without "
-            "MODEL, give --hypotheses.",
+            "one .tsv, .csv, .jsonl, .po, .tmx, .xlf or .ptb. Without TEST, a run is scored on its own test pairs. "
+            "Without MODEL, give --hypotheses.",
             show_default=False,
         ),
     ],
@@ -53,7 +53,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="How BLEU is computed: detokenised, paper (as the authors did) or lowercased (as for Multi30k)."
+            help="How BLEU is computed: detokenised, paper (as the authors did) or lowercased (as for Multi30k); "
+            "parsing scores trees by their brackets, as EVALB does; the test set is then a .ptb or .mrg file."
         ),
     ] = "detokenised",
     source_language: SourceLanguage = None,
@@ -154,7 +155,7 @@ def _evaluate(request: _EvaluationRequest, *, progress: "Progress") -> _Result:
     if model is not None:
         source, target = source or model.translator.languages.source, target or model.translator.languages.target
     protocol = protocol_named(request.protocol, target_language=target)
-    test = _test_set(request, Selection(source, target))
+    test = _test_set(request, Selection(source, target, tree_keeps=("tags",) if protocol.name == "parsing" else ()))
     if test.skipped:
         progress.note(f"left out {test.skipped:,} pairs that {test.name} marks as unfinished")
     given = read_hypotheses(request.hypotheses, test) if request.hypotheses is not None else None
@@ -184,6 +185,10 @@ def _test_set(request: _EvaluationRequest, selection: "Selection") -> "Reference
     from transduce.evaluation.reference_set import read_reference_set, test_set_of_run
     from transduce.model_directory import find_model
 
+    if request.test is None and request.protocol == "parsing":
+        raise ConfigError(
+            f"The test pairs of a run have no tags. Name a treebank: transduce evaluate {request.model} x.ptb"
+        )
     if request.test is not None:
         return read_reference_set(request.test, selection=selection, more_references=request.references)
     assert request.model is not None

@@ -11,6 +11,7 @@ from transduce.files import sha256_of_file
 from transduce.machine import processor_name
 from transduce.model_directory import WEIGHTS, Description
 from transduce.translator import Translator
+from transduce.translator.parsing import parse_all, writes_trees
 from transduce.translator.translator import WantedPrecision
 
 
@@ -32,6 +33,9 @@ def open_model(
     config = translator.configure(**options)
 
     def translate(texts: Sequence[str]) -> list[SystemOutput]:
+        if writes_trees(translator):
+            trees = [parsed.symbols if parsed else () for parsed in parse_all(translator, texts, config)]
+            return [SystemOutput(" ".join(symbols), len(symbols) + 1) for symbols in trees]
         return [SystemOutput(found.text, len(found.tokens)) for found in translator.translate_all(texts, config)]
 
     def log_probabilities(pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
@@ -40,7 +44,7 @@ def open_model(
     system = System(
         name,
         translate=translate,
-        log_probabilities=log_probabilities,
+        log_probabilities=None if writes_trees(translator) else log_probabilities,  # a treebank may have other tags
         training_hashes=directory.training_hashes(),
         settings=TranslationSettings(
             model_sha256=sha256_of_file(directory.folder / WEIGHTS),

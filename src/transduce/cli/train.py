@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from transduce.pipeline.planning import TrainRequest
 
 CORPUS = (
-    "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx or .xlf; each may be .gz, .xz, .zst or .bz2."
+    "a.en,a.de (two aligned files), or one .tsv, .csv, .jsonl, .po, .tmx or .xlf, or trees (.ptb); each may be .gz, "
+    ".xz, .zst or .bz2."
 )
 
 

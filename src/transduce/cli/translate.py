@@ -127,7 +127,7 @@ def translate(
         "top_p": top_p,
         "seed": seed,
     }
-    inputs = _inputs(text, files or [])
+    inputs = inputs_of(text, files or [])
     request = DocumentRequest(
         documents=requested_documents(files or [], format_name=format_name),
         output=output,
@@ -143,7 +143,7 @@ def translate(
         require_place(request)
     else:
         _refuse_documents_only(request)
-        _refuse_to_overwrite(output, force=force)
+        refuse_to_overwrite(output, force=force)
     from transduce.cli.loading import load_translator
     from transduce.translator import Glossary, read_glossary
 
@@ -156,7 +156,7 @@ def translate(
     if text is None and not files and sys.stdin.isatty() and output is None:
         _translate_interactively(translator, config, glossary=wanted, is_json=json_output)
         return
-    with _opened_output(output) as stream:
+    with opened_output(output) as stream:
         _translate_stream(translator, inputs, config, stream, glossary=wanted, is_json=json_output)
 
 
@@ -253,7 +253,7 @@ def _line(translation: "Translation", *, is_json: bool, is_terminal: bool) -> st
     return texts[0] if len(texts) == 1 else "\t".join(text.replace("\t", " ") for text in texts)
 
 
-def _inputs(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
+def inputs_of(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
     """Return the streams to read; raise an error for a missing file before a model is loaded."""
     import io
 
@@ -264,7 +264,7 @@ def _inputs(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
     for name in files:
         if name != "-" and not Path(name).is_file():
             what = "is a folder" if Path(name).is_dir() else "does not exist"
-            raise DataError(f'{name} {what}. To translate words rather than a file, write --text "{name} …".')
+            raise DataError(f'{name} {what}. For words rather than a file, write --text "{name} …".')
     if text is not None:
         return iter([io.BytesIO(text.encode("utf-8", "surrogateescape"))])
 
@@ -284,7 +284,8 @@ def _inputs(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
     return opened()
 
 
-def _refuse_to_overwrite(output: Path | None, *, force: bool) -> None:
+def refuse_to_overwrite(output: Path | None, *, force: bool) -> None:
+    """Raise an error if the output file exists, or if no file can be written there."""
     from transduce.errors import DataError
     from transduce.files import require_place_for_file
 
@@ -313,7 +314,8 @@ def _refuse_documents_only(request: DocumentRequest) -> None:
         )
 
 
-def _opened_output(output: Path | None) -> Any:  # noqa: ANN401 - a context manager of a text stream
+def opened_output(output: Path | None) -> Any:  # noqa: ANN401 - a context manager of a text stream
+    """Return a context with the stream to write: the file, which appears when it is whole, or standard output."""
     from contextlib import nullcontext
 
     if output is not None:

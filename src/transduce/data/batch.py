@@ -100,6 +100,9 @@ def _resegmented(
     sides = ((pair.source, pair.end_source), (pair.target, pair.end_target))
     result: list[IdSequence] = []
     for side, (tokenizer, end) in enumerate(sides):
+        if tokenizer.kind == "words":  # a bracket is one token
+            result.append(usual[side])
+            continue
         key = (how.seed, how.epoch, 2 * sentence + side)
         sampled = end(require_sampling(tokenizer).sample(texts[side], dropout=how.dropout, key=key))
         result.append(sampled if len(sampled) <= max(how.max_length, len(usual[side])) else usual[side])

@@ -15,11 +15,24 @@ from pydantic import (
 )
 
 from transduce.text.tokenizer import TokenizerKind
+from transduce.text.trees import TreePart
 from transduce.text.vocabulary import is_tag
 
 _ADDED_KEYS = frozenset(
-    {"corpora", "pieces", "vocabularies", "source_tokenizer", "source_end", "text", "unit", "held_out_tail"}
+    {
+        "corpora",
+        "pieces",
+        "vocabularies",
+        "source_tokenizer",
+        "source_end",
+        "text",
+        "unit",
+        "held_out_tail",
+        "tree_keeps",
+    }
 )
+TREEBANKS = (".ptb", ".mrg")
+_TREEBANK = re.compile(r"(?i)\.(ptb|mrg)(\.(gz|xz|zst|bz2))?$")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
 Column = PositiveInt | str
@@ -59,7 +72,7 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
 
     train: tuple[str, ...] = ()
     """Training text. Each entry is two aligned files written `a.en,a.de`, or one file of pairs: .tsv, .csv, .jsonl,
-    .po, .tmx, .xlf or .xliff. Any of them may be compressed (.gz, .xz, .zst, .bz2). (5.1)"""
+    .po, .tmx, .xlf, .xliff, or trees: .ptb, .mrg. Any of them may be compressed (.gz, .xz, .zst, .bz2). (5.1)"""
 
     corpora: tuple[CorpusConfig, ...] = ()
     """Further training text, each entry with `files`, `weight` (how often an epoch holds each pair: 1 once, 0.25 a
@@ -100,7 +113,11 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     """The target's column or key in TSV, CSV and JSONL, by name or by place from 1. Unless given: `target`, or the
     language's tag, or else the second column."""
 
-    pieces: TokenizerKind = "bpe"
+    tree_keeps: tuple[TreePart, ...] = ()
+    """What the target keeps of the trees of a treebank: `tags` of words (else XX), `functions` of labels such as
+    NP-SBJ, `empty` elements (-NONE-). (6.3)"""
+
+    pieces: Literal["bpe", "characters", "imported"] = "bpe"
     """What a text is cut into: `bpe`, frequent parts of words, or `characters`, which make sentences longer than
     `max_length` more often. An `imported` model's own pieces need `tokenizer`. (5.1)"""
 
@@ -162,6 +179,37 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
         if self.pieces == "imported" and self.tokenizer is None:
             raise ValueError('pieces = "imported" cannot be learned. Give the tokenizer of an imported model.')
         return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def brackets_have_their_vocabulary(cls, value: Any) -> Any:  # noqa: ANN401 - any value, not validated yet
+        """Give words and brackets of trees separate vocabularies unless the user says otherwise."""
+        names = value.get("train") if isinstance(value, dict) else None
+        first = names if isinstance(names, str) else names[0] if isinstance(names, list | tuple) and names else None
+        is_treebank = isinstance(first, str) and _TREEBANK.search(first)
+        return {"vocabularies": "separate", **value} if is_treebank else value
+
+    @model_validator(mode="after")
+    def trees_are_alone(self) -> Self:
+        """Refuse trees beside other text, and one vocabulary for words and brackets."""
+        names = [name for split in ("train", "valid", "test") for name in self.names(split)]
+        if others := [name for name in names if not _TREEBANK.search(name)]:
+            if len(others) < len(names):
+                raise ValueError(
+                    f"Trees cannot be mixed with other text: {others[0]} is none of {', '.join(TREEBANKS)}."
+                )
+        elif names and self.vocabularies == "shared":
+            raise ValueError("Words and brackets of trees have a vocabulary each. Leave out data.vocabularies.")
+        return self
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether the text is a treebank; its targets are cut into words."""
+        return any(_TREEBANK.search(name) for name in self.names("train"))
+
+    def pieces_of(self, key: Literal["tokenizer", "source_tokenizer"]) -> TokenizerKind:
+        """Return what the tokenizer of a key cuts text into."""
+        return "words" if self.has_trees and key == "tokenizer" else self.pieces
 
     @model_validator(mode="after")
     def text_is_alone(self) -> Self:

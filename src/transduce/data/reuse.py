@@ -86,13 +86,13 @@ def tokenizer_file(path: Path, *, key: GivenTokenizer = "tokenizer") -> Path:
 
 
 def given_tokenizer(config: DataConfig, key: GivenTokenizer) -> Tokenizer:
-    """Read the tokenizer that a key of [data] names; raise ConfigError if it is not of the kind `data.pieces`."""
-    path = given_tokenizers(config)[key]
+    """Read the tokenizer that a key of [data] names; raise ConfigError if it is not of the kind that the text needs."""
+    path, kind = given_tokenizers(config)[key], config.pieces_of(key)
     tokenizer = read_tokenizer(tokenizer_file(path, key=key))
-    if tokenizer.kind != config.pieces:
+    if tokenizer.kind != kind:
+        remedy = f'Set data.pieces = "{tokenizer.kind}"' if kind == config.pieces else "Leave it out"
         raise ConfigError(
-            f"data.{key} = {path} is of the kind {tokenizer.kind!r}, and data.pieces says {config.pieces!r}. "
-            f'Set data.pieces = "{tokenizer.kind}".'
+            f"data.{key} = {path} is of the kind {tokenizer.kind!r}, and the experiment asks for {kind!r}. {remedy}."
         )
     return tokenizer
 

@@ -126,16 +126,14 @@ class Stages:
 
     def _tokenizer(self, key: GivenTokenizer, lines: Iterable[str], *, size: int) -> Tokenizer:
         """Return the tokenizer of a key: that of an earlier start, the given one, or one learned from `lines`."""
-        place = self._folder / GIVEN_TOKENIZERS[key]
+        place, kind = self._folder / GIVEN_TOKENIZERS[key], self._config.pieces_of(key)
         if place.exists():
             return read_tokenizer(place)
         if key not in given_tokenizers(self._config):
             reads_sources = key == "source_tokenizer" or not self._config.has_source_tokenizer
             tags = self._tags() if reads_sources else ()
-            assert self._config.pieces != "imported", "DataConfig asks for the tokenizer then"
-            tokenizer = learn_tokenizer(
-                self._config.pieces, lines, vocabulary_size=size, tags=tags, progress=self._progress
-            )
+            assert kind != "imported", "DataConfig asks for the tokenizer then"
+            tokenizer = learn_tokenizer(kind, lines, vocabulary_size=size, tags=tags, progress=self._progress)
         else:
             tokenizer = given_tokenizer(self._config, key)
         write_atomically(place, tokenizer.to_bytes())

@@ -1,10 +1,11 @@
-"""Three protocols that prepare hypotheses and references for scoring. Compare BLEU only within one protocol.
+"""Four protocols that prepare hypotheses and references for scoring. Compare BLEU only within one protocol.
 
 - `detokenised`: plain text, which sacrebleu tokenises. The protocol to report (BLEU, chrF2, TER).
 - `paper`: as the authors computed their BLEU (`get_ende_bleu.sh` of their code): Unicode punctuation replaced, the
   Moses tokenizer, compounds split at hyphens, "rich-text" -> "rich ##AT##-##AT## text", cased, unsmoothed.
 - `lowercased`: lower-cased, then normalised and tokenised by sacremoses with escapes and without aggressive dashes,
   unsmoothed: the form of published Multi30k scores.
+- `parsing`: trees, scored by their brackets (`parsing.py`).
 
 Departure from the authors: their references were already tokenised; here references and hypotheses go through the same
 steps. On newstest2013 the result is the same, since its reference has no Unicode punctuation to replace.
@@ -22,6 +23,7 @@ from sacrebleu.metrics.ter import TER
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from transduce.errors import ConfigError
+from transduce.evaluation.parsing import bracket_metrics, linear_line
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,22 @@ def lowercased(target_language: str | None) -> Protocol:
     )
 
 
+def parsing(target_language: str | None = None) -> Protocol:
+    """Return the protocol of trees: labelled brackets as EVALB counts them."""
+    return Protocol(
+        "parsing",
+        prepare=linear_line,
+        make_metrics=bracket_metrics,
+        target_language=target_language,
+        signature_parts={},
+    )
+
+
 PROTOCOLS: Mapping[str, Callable[[str | None], Protocol]] = {
     "detokenised": detokenised,
     "paper": paper,
     "lowercased": lowercased,
+    "parsing": parsing,
 }
 
 

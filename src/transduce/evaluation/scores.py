@@ -3,6 +3,7 @@
 sacrebleu computes every score here; the numbers equal those of its command line to the last digit.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
@@ -32,6 +33,8 @@ def score(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, pro
     scores = []
     for name, metric in protocol.make_metrics().items():
         result = metric.corpus_score(prepared_hypotheses, prepared_references)
+        if math.isnan(result.score):  # it does not apply, such as the accuracy of tags that the output lacks
+            continue
         detail = str(result).partition(" = ")[2].partition(" ")[2]  # "BLEU = 71.56 92.9/83.3/80.0/75.0 (BP = …)"
         signature = protocol.signature(str(metric.get_signature()))
         scores.append(Score(name=name, value=result.score, signature=signature, detail=detail))

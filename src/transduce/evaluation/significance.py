@@ -9,6 +9,7 @@ Departure from sacrebleu: two systems with the same score have a p-value of 1, w
 
 import contextlib
 import logging
+import math
 from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
@@ -74,7 +75,7 @@ def paired_bootstrap(
             signatures, results = test()
         ((own_name, signature),) = signatures.items()
         differences.append(_difference(name, results[own_name], signature=protocol.signature(str(signature))))
-    return tuple(differences)
+    return tuple(found for found in differences if not math.isnan(found.system))  # without those that do not apply
 
 
 def _difference(name: str, results: Sequence[str | Result], *, signature: str) -> Difference:

@@ -136,8 +136,9 @@ class AveragingStage:
     def _calibrate(self, *, threads: int | None) -> None:
         valid = self.training.prepared.valid
         count = min(len(valid) if valid else 0, _MOST_CALIBRATED)
-        if valid is None or count < FEWEST_PAIRS or self.training.experiment.data.text:
-            return  # `translate --leave-below` says what to do
+        data = self.training.experiment.data
+        if valid is None or count < FEWEST_PAIRS or data.text or data.has_trees:
+            return  # for too few pairs, `translate --leave-below` says what to do
         with self.context.progress.stage("calibrating", unit="models"):
             translator = Translator.load(self.result, threads=threads)
             write_calibration(self.result, calibrate(translator, [valid.original(n) for n in range(count)]))

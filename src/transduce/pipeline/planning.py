@@ -44,6 +44,8 @@ _ALTERS_NOTHING = frozenset({"expected_pairs"})  # a check before the start, wit
 # The least number of pairs for each preset. Smaller networks with strong dropout are better on little text.
 PRESET_BY_PAIRS = ((1_000_000, "base"), (60_000, "small"), (0, "tiny"))
 
+PRESET_OF_TREES = "parsing"
+
 PRESET_BY_MEGABYTES = ((1_000, "gpt-base"), (5, "gpt-small"), (0, "gpt-tiny"))
 """The least megabytes of text for each preset of a language model."""
 _COMPRESSION = 3  # bytes of text for each byte of a compressed file, roughly
@@ -142,9 +144,13 @@ def choose_experiment(request: TrainRequest, output: Path, *, progress: Progress
         preset, reason = choose_text_preset(validate_experiment(sections, where="the settings given").data)
         content = merged(read_preset(preset), content)
     elif "model" not in content:
-        corpus = validate_experiment(content, where="the settings given").data
+        untied = merged({"model": {"tied": "decoder"}}, content)  # for two vocabularies, if the text needs them
+        corpus = validate_experiment(untied, where="the settings given").data
         _require_training_text(corpus)
-        preset, reason = choose_preset(count_pairs(corpus, progress=progress))
+        if corpus.has_trees:
+            preset, reason = PRESET_OF_TREES, "the text is a treebank"
+        else:
+            preset, reason = choose_preset(count_pairs(corpus, progress=progress))
         content = merged(read_preset(preset), content)
     elif preset is None:
         reason = f"settings as in {request.file or 'the command'}"
@@ -172,7 +178,7 @@ def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
     folder = find_model(name).absolute()
     described = read_description(folder)
     data: dict[str, Any] = {
-        "pieces": described.tokenizer,
+        "pieces": described.source_tokenizer if described.tokenizer == "words" else described.tokenizer,
         "tokenizer": str(folder / TOKENIZER),
         "source_end": described.source_end,
     }

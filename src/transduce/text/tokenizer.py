@@ -2,6 +2,7 @@
 
     BpeTokenizer         byte-pair encoding, as in section 5.1 of the paper
     CharacterTokenizer   one token per character
+    WordTokenizer        one token per word, for the symbols of trees; it departs from the first law
     ImportedTokenizer    the vocabulary of a model that another program trained; it departs from the first law
 
 The laws, for any Unicode text x and any ids:
@@ -18,8 +19,8 @@ from transduce.special_tokens import SpecialTokens
 from transduce.text.word_edges import WordEdges
 
 LearnedKind = Literal["bpe", "characters"]
-"""The kinds of tokenizer that can be learned."""
-TokenizerKind = Literal["bpe", "characters", "imported"]
+"""The kinds of tokenizer that can be learned from any text."""
+TokenizerKind = Literal["bpe", "characters", "words", "imported"]
 """The kinds of tokenizer that can be saved."""
 
 

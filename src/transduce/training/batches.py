@@ -37,8 +37,9 @@ class TrainingBatches:
     ) -> None:
         if config.bpe_dropout > 0.0:
             assert tokenizers is not None, "BPE-dropout needs the tokenizers"
-            require_sampling(tokenizers.source)
-            require_sampling(tokenizers.target)
+            for tokenizer in (tokenizers.source, tokenizers.target):
+                if tokenizer.kind != "words":
+                    require_sampling(tokenizer)
         self.store, self.config, self.tokenizers, self.mixture = store, config, tokenizers, mixture
         self.padding = (OWN_SPECIAL_TOKENS if tokenizers is None else tokenizers.special).padding
         self.plan = BatchPlan(

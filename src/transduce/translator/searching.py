@@ -12,6 +12,7 @@ from transduce.decoding.constrained_search import bank_beam, constrained_search
 from transduce.decoding.constraints import Constraints
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.search import search
+from transduce.decoding.tree_search import TreeSymbols, tree_search
 from transduce.networks.stepwise import Stepwise
 from transduce.text.placeholders import RESERVED, Protected, restore
 from transduce.translator.consensus import Decode, all_hypotheses, by_agreement
@@ -108,6 +109,22 @@ class Searcher:
 
         rows = max((own.banks * bank_beam(own, config) for own in constraints), default=1)
         return self._in_batches(sentences, searched, rows=rows)
+
+    def search_trees(
+        self, sentences: Sequence[Sentence], config: DecodingConfig, *, symbols: TreeSymbols, words: Sequence[int]
+    ) -> list[list[Hypothesis]]:
+        """Return the outputs of each sentence that are trees; `words` says how many words each sentence has."""
+
+        def searched(batch: list[int]) -> list[list[Hypothesis]]:
+            return tree_search(
+                self.stepper,
+                pad_ids([sentences[n].ids for n in batch], padding=self.stepper.source_padding),
+                config,
+                symbols=symbols,
+                words=[words[n] for n in batch],
+            )
+
+        return self._in_batches(sentences, searched, rows=config.beam)
 
     def _in_batches(
         self, sentences: Sequence[Sentence], searched: Callable[[list[int]], list[list[Hypothesis]]], *, rows: int

@@ -9,7 +9,7 @@ only if `threads` was given.
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -38,6 +38,7 @@ from transduce.translator.cutting import CutText, TextCutter
 from transduce.translator.enforcement import Enforcement, refuse_drawn_terms
 from transduce.translator.inspecting import choose_all, choose_sentence
 from transduce.translator.model_decoding import decoding_of
+from transduce.translator.parsing import parse_all, writes_trees
 from transduce.translator.searching import Searcher, Sentence
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Likelihood, Translation
@@ -115,6 +116,10 @@ class Translator:
         weights = [sha256_of_file(model.folder / WEIGHTS) for model in self.models]
         lists = [sha256_of_file(m.folder / SHORTLIST) for m in self.models[:1] if (m.folder / SHORTLIST).is_file()]
         return " ".join([*weights, self.tokenizers.fingerprint, self.precision, *lists])
+
+    def computing(self) -> AbstractContextManager[None]:
+        """Return a context in which torch, if it computes, has this translator's threads."""
+        return nullcontext() if self.is_frozen else self._torch.computing()
 
     @property
     def longest_sentence(self) -> int:
@@ -220,6 +225,8 @@ class Translator:
             pair = forced_pair(self.tokenizers, text, target)
         elif target is not None:
             pair = found_pair(self.tokenizers, text, translate=lambda _: target)
+        elif writes_trees(self):
+            pair = found_pair(self.tokenizers, text, translate=lambda _: self._parsed(text, config))
         else:
             pair = self._found_pair(choose_sentence(self.sentences_of(text), sentence), config, glossary=glossary)
         inspection = self._inspection(config, is_forced=isinstance(target, str), with_numbers=numbers)
@@ -235,6 +242,8 @@ class Translator:
         **options: Unpack[DecodingOptions],
     ) -> "list[AttentionReport]":
         """Return the report that `attention` gives for each sentence of a text."""
+        if writes_trees(self):
+            return [self.attention(text, numbers=numbers, **options)]
         config = self.configure(**options)
         sentences = choose_all(self.sentences_of(text))
         pairs = [self._found_pair(sentence, config, glossary=glossary) for sentence in sentences]
@@ -258,6 +267,13 @@ class Translator:
 
         refuse_drawn_terms(config, glossary)
         return found_pair(self.tokenizers, text, translate=translate)
+
+    def _parsed(self, text: str, config: DecodingConfig) -> list[int]:
+        """Return the tokens of the tree of a text, which is one sentence."""
+        parsed = parse_all(self, [text], config)[0]
+        if parsed is None:
+            raise DataError("The text has no words. Give a sentence.")
+        return self.tokenizers.encode_targets([" ".join(parsed.symbols)])[0]
 
     def _inspection(self, config: DecodingConfig, *, is_forced: bool, with_numbers: bool) -> "Inspection":
         network = self._torch.float32_network()
@@ -294,7 +310,7 @@ class Translator:
             threads=self.threads if self.is_frozen else 1,
             shortlist=self._shortlist if config.shortlist else None,
         )
-        with nullcontext() if self.is_frozen else self._torch.computing():
+        with self.computing():
             return Enforcement(searcher, self.tokenizers, config, glossary, self._stand_ins).search(sentences)
 
     @cached_property

@@ -8,6 +8,7 @@ else one file whose ending gives its format. To add a format, write its reader (
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from transduce.data.config import TREEBANKS
 from transduce.data.formats.aligned import read_aligned
 from transduce.data.formats.corpus_file import COMPRESSIONS, CorpusFile, Fingerprint, without_tilde
 from transduce.data.formats.delimited import read_csv, read_tsv
@@ -15,6 +16,7 @@ from transduce.data.formats.json_lines import read_json_lines
 from transduce.data.formats.pair import Pair, Selection
 from transduce.data.formats.po import read_po, read_po_by_key
 from transduce.data.formats.tmx import read_tmx
+from transduce.data.formats.treebank import read_treebank
 from transduce.data.formats.xliff import read_xliff
 from transduce.errors import DataError
 
@@ -28,6 +30,7 @@ READERS: Mapping[str, Callable[[CorpusFile, Selection], Iterator[Pair]]] = {
     ".tmx": read_tmx,
     ".xlf": read_xliff,
     ".xliff": read_xliff,
+    **dict.fromkeys(TREEBANKS, read_treebank),
 }
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from transduce.data.config import Column
+from transduce.text.trees import TreePart
 
 
 class Pair(NamedTuple):
@@ -19,9 +20,11 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """The languages or columns of a file to read as source and target."""
+    """What to read of a file as source and target: languages or columns, and parts of trees."""
 
     source_language: str | None = None
     target_language: str | None = None
     source_column: Column | None = None
     target_column: Column | None = None
+    tree_keeps: tuple[TreePart, ...] = ()
+    """What the symbols of trees keep."""

@@ -192,7 +192,9 @@ def _is_reversed(language: str | None, source: str | None, selection: Selection,
             return False
     elif language_matches(language, wanted[0]) and (source is None or language_matches(source, wanted[1])):
         return True
-    raise no_such_pair(path, Selection(*map(str, wanted)), Counter({f"{source or 'msgids'} to {language}": 1}))
+    raise no_such_pair(
+        path, Selection(str(wanted[0]), str(wanted[1])), Counter({f"{source or 'msgids'} to {language}": 1})
+    )
 
 
 class _CatalogueText(str):
