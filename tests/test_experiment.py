@@ -11,6 +11,7 @@ from transduce.architectures import CONFIGS
 from transduce.errors import ConfigError
 from transduce.experiment import ExperimentConfig, resolve_experiment, write_toml
 from transduce.model.config import ModelConfig
+from transduce.networks.cost import parameter_count
 from transduce.rivals.rnnsearch_config import RnnSearchConfig
 
 # Table 3, the columns that are not blank: N, d_model, d_ff, h, d_k, d_v, P_drop, eps_ls, steps.
@@ -207,3 +208,17 @@ def test_settings_page_is_current() -> None:
     result = CliRunner().invoke(app, ["settings", "--markdown"])
     assert result.exit_code == 0
     assert page.read_text(encoding="utf-8") == result.stdout, "run `transduce settings --markdown > docs/settings.md`"
+
+
+NOT_SIZES = {"vocabulary_size", "initialization", "dropout"}
+RIVALS = ("lstm", "rnnsearch", "luong", "gnmt", "convs2s", "bytenet", "neural-gpu", "memory-network")
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_each_rival_has_the_parameters_of_small_and_a_preset_of_its_papers_size(name: str) -> None:
+    small = parameter_count(resolve_experiment(preset="small").model)
+    rival, paper = resolve_experiment(preset=name).model, resolve_experiment(preset=f"{name}-paper").model
+    assert parameter_count(rival) == pytest.approx(small, rel=0.05)
+    sizes = {key: value for key, value in paper.model_dump().items() if key not in NOT_SIZES}
+    defaults = CONFIGS[name].model_validate({}).model_dump()
+    assert sizes == {key: defaults[key] for key in sizes}

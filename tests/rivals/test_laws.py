@@ -182,6 +182,19 @@ def test_matrices_are_parameters_seen_as_blocks(network: Network) -> None:
         assert tuple(named[view.name].shape) == (blocks * rows, columns)
 
 
+def test_every_gate_and_every_position_of_a_kernel_is_a_matrix_of_its_own() -> None:
+    def blocks(kind: str, name: str) -> int:
+        return {view.name: view.shape[0] for view in new_network(SIZES[kind]).matrices()}[name]
+
+    assert blocks("lstm", "encoder.units.0.gates.weight") == 4
+    assert blocks("rnnsearch", "writer.gates.weight") == 2
+    assert blocks("rnnsearch", "writer_context.weight") == 3
+    assert blocks("luong", "feeding.weight") == 4
+    assert blocks("bytenet, wide", "encoder.0.W_2.weight") == 5
+    assert blocks("neural-gpu", "decoder.0.tape.weight") == 3 * 3 * 3
+    assert not list(new_network(SIZES["convs2s"]).matrices())  # a change of direction alone would undo its lengths
+
+
 @pytest.mark.parametrize("kind", ["lstm", "rnnsearch", "luong", "gnmt", "convs2s", "bytenet", "neural-gpu"])
 def test_a_decoding_step_costs_the_same_at_every_position(kind: str) -> None:
     network, costs = new_network(SIZES[kind]).double().eval(), []

@@ -102,3 +102,14 @@ def test_parameters_by_the_formula() -> None:
 def test_one_matrix_needs_one_width() -> None:
     with pytest.raises(ValidationError, match="Set both to one width"):
         RnnSearchConfig(tied="all")
+
+
+def test_the_papers_weights_are_normal_and_the_recurrent_ones_orthogonal() -> None:
+    torch.manual_seed(1)
+    sizes = {"vocabulary_size": 200, "d_model": 64, "embedding_width": 40, "alignment_width": 64, "output_width": 40}
+    weights = dict(RnnSearch(RnnSearchConfig.model_validate({**sizes, "initialization": "paper"})).named_parameters())
+    for name, std in (("alignment.U_a.weight", 0.001), ("writer_context.weight", 0.01), ("matrix.target_VE", 0.01)):
+        assert float(weights[name].detach().std()) == pytest.approx(std, rel=0.05)
+    assert all(not bool(weights[name].any()) for name in ("alignment.v_A", "reader.input.bias", "readout.bias"))
+    candidate = weights["writer.candidate.weight"].detach()
+    assert_close(candidate @ candidate.T, torch.eye(64))

@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from transduce.data.token_store import TokenStore, token_store_written
+from transduce.rivals.neural_gpu_config import NeuralGpuConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
-from transduce.training.batches import TrainingBatches, sample_rows
+from transduce.torch_networks import new_network
+from transduce.training.batches import TrainingBatches, pairs_that_fit, sample_rows
 from transduce.training.config import TrainingConfig
 
 EOS = OWN_SPECIAL_TOKENS.end
@@ -109,3 +111,17 @@ def test_a_part_is_spread_over_the_whole_and_keeps_its_padding(store: TokenStore
     assert torch.equal(part.source_BS, batch.source_BS[[0, 2, 4]])
     assert torch.equal(part.target_BT, batch.target_BT[[0, 2, 4]])
     assert part.sentences.tolist() == [0, 2, 4]
+
+
+def test_pairs_whose_target_the_network_cannot_write_are_left_out(tmp_path: Path, make_config: MakeConfig) -> None:
+    """A Neural GPU writes at most ⌈1.5 n⌉ + 1 tokens for a source of n: 4 for 2, 6 for 3."""
+    with token_store_written(tmp_path / "store", vocabulary_size=17) as writer:
+        sources, targets = [[5, EOS], [5, EOS], [5, 6, EOS]], [[7] * 3 + [EOS], [7] * 4 + [EOS], [7] * 5 + [EOS]]
+        writer.append(sources, targets, texts=[("", "")] * 3)
+    store = TokenStore.open(tmp_path / "store")
+    sizes = NeuralGpuConfig(vocabulary_size=17, d_model=4, height=1, layers=1, length_factor=1.5, length_extra=1)
+    fits = pairs_that_fit(new_network(sizes), store)
+    assert fits is not None
+    assert fits.tolist() == [True, False, True]
+    steps = TrainingBatches(store, make_config(), fits=fits).steps(0)
+    assert sorted(int(sentence) for step in steps for sentence in step) == [0, 2]

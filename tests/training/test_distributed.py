@@ -76,6 +76,14 @@ def test_two_ranks_one_rank_and_accumulation_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_two_ranks_train_a_recurrent_network_as_one_does(tmp_path: Path) -> None:
+    settings = ("recurrent", *EXACT[:1], "steps=20", "checkpoint_every=20", *EXACT[3:], "micro_batch_tokens=200")
+    run(alone(tmp_path / "one", *settings))
+    run(torchrun(tmp_path / "two", *settings))
+    assert 0 < furthest(final_weights(tmp_path / "one"), final_weights(tmp_path / "two")) < 1e-9
+
+
+@pytest.mark.slow
 def test_two_ranks_share_muon_s_matrices_and_go_where_one_goes(tmp_path: Path) -> None:
     """In float64 without dropout; three ranks, too, of which not all have a matrix of every shape."""
     settings = (*EXACT[:1], "steps=20", "checkpoint_every=20", *EXACT[3:], "micro_batch_tokens=200", "optimizer=muon")

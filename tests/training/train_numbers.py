@@ -1,8 +1,8 @@
 """A program that trains a small model on spelled numbers, with dropout and BPE-dropout on: to be interrupted by tests.
 
-    python train_numbers.py FOLDER [plain | exact] [key=value ...]
+    python train_numbers.py FOLDER [plain | exact] [recurrent] [key=value ...]
 
-`plain` trains without dropout, `exact` in float64 too.
+`plain` trains without dropout, `exact` in float64 too; `recurrent` trains RNNsearch in place of the Transformer.
 
 It prints `begun` once training is about to begin, the ending, and the SHA-256 of the final weights.
 """
@@ -16,10 +16,12 @@ import torch
 from transduce.data.token_store import TokenStore, token_store_written
 from transduce.machine import Compute
 from transduce.model.config import ModelConfig
-from transduce.model.transformer import Transformer
+from transduce.networks.config import NetworkConfig
+from transduce.rivals.rnnsearch_config import RnnSearchConfig
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
+from transduce.torch_networks import new_network
 from transduce.training.arithmetic import Arithmetic
 from transduce.training.averaging import average_last
 from transduce.training.batches import TrainingBatches
@@ -88,15 +90,20 @@ def train(
     world: World,
     dropout: float = 0.1,
     dtype: torch.dtype = torch.float32,
+    is_recurrent: bool = False,
 ) -> Outcome:
     """Train, or go on with, the run in `folder`."""
     torch.set_num_threads(1)
     tokenizer = BpeTokenizer.from_bytes((folder / "tokenizer.model").read_bytes())
     store = TokenStore.open(folder / "store")
     seed_weights(config.seed)
-    model = Transformer(
-        ModelConfig(vocabulary_size=tokenizer.vocabulary_size, layers=1, d_model=16, d_ff=32, heads=2, dropout=dropout)
-    )
+    size = tokenizer.vocabulary_size
+    sizes: NetworkConfig = ModelConfig(vocabulary_size=size, layers=1, d_model=16, d_ff=32, heads=2, dropout=dropout)
+    if is_recurrent:
+        sizes = RnnSearchConfig(
+            vocabulary_size=size, d_model=16, embedding_width=8, alignment_width=8, output_width=8, dropout=dropout
+        )
+    model = new_network(sizes)
     model = model.to(dtype)
     arithmetic = Arithmetic(torch.device("cpu"), "float32")
     context = TrainerContext(
@@ -138,7 +145,15 @@ def main() -> None:
         print("begun", flush=True)
         dropout = 0.0 if {"exact", "plain"} & set(sys.argv) else 0.1
         dtype = torch.float64 if "exact" in sys.argv else torch.float32
-        outcome = train(folder, config, stop=stop, world=world, dropout=dropout, dtype=dtype)
+        outcome = train(
+            folder,
+            config,
+            stop=stop,
+            world=world,
+            dropout=dropout,
+            dtype=dtype,
+            is_recurrent="recurrent" in sys.argv,
+        )
         print(f"{outcome.ending.name} {outcome.progress.step} {stop.signal}\n", end="", flush=True)
         if world.is_main:
             print(weights_hash(folder), flush=True)

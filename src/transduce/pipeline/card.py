@@ -41,10 +41,7 @@ def write_card(
     body = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
     languages = (experiment.data.source_language, experiment.data.target_language)
     source, target = (in_card(own or side) for own, side in zip(languages, ("source", "target"), strict=True))
-    return f"# {source} → {target}
-
-{body}
-"
+    return f"# {source} → {target}\n\n{body}\n"
 
 
 def _identity(experiment: ExperimentConfig, steps: Sequence[int]) -> list[str]:
