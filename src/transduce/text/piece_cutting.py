@@ -52,6 +52,8 @@ class PieceCutter:
 
     def normalize(self, text: str, *, is_inside: bool = False) -> str:
         """Return the text that is cut: characters replaced, spaces as marks, a mark in front unless `is_inside`."""
+        if not text:
+            return ""
         text = _SURROGATE.sub("\ufffd", text)
         if self._symbols is None:
             text = self._replaced(text)
@@ -60,8 +62,8 @@ class PieceCutter:
             text = "".join(part if n % 2 else self._replaced(part) for n, part in enumerate(parts))
         if self.file.removes_spaces:
             text = re.sub("  +", " ", text).strip(" ")
-        if not text:
-            return ""
+            if not text:
+                return ""
         normal = (WORD_MARK if self.file.adds_prefix and not is_inside else "") + text.replace(" ", WORD_MARK)
         return normal.rstrip(WORD_MARK) if self.file.removes_spaces else normal
 
