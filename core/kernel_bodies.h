@@ -139,19 +139,23 @@ void normalize(const Norm& norm, const float* rows, Index count, Index width, fl
     }
 }
 
-// e^x = 2^n e^r with n = round(x / log 2); a polynomial for e^r. Below -87 it is 0, above 88 it stays e^88.
-inline Lanes exponentials(Lanes x) {
-    const Lanes lowest = all(-87.0f), shift = all(12582912.0f);
-    const Lanes bounded = where_less(x, lowest, lowest, where_less(all(88.0f), x, all(88.0f), x));
-    const Lanes shifted = multiply_add(bounded, all(1.44269504f), shift), n = shifted - shift;
-    const Lanes r = multiply_add(n, all(2.12194440e-4f), multiply_add(n, all(-0.693359375f), bounded));
+// e^r with r = x - n log 2, by a polynomial.
+inline Lanes power_of_fraction(Lanes x, Lanes n) {
+    const Lanes r = multiply_add(n, all(2.12194440e-4f), multiply_add(n, all(-0.693359375f), x));
     Lanes p = multiply_add(all(1.9875691500e-4f), r, all(1.3981999507e-3f));
     p = multiply_add(p, r, all(8.3334519073e-3f));
     p = multiply_add(p, r, all(4.1665795894e-2f));
     p = multiply_add(p, r, all(1.6666665459e-1f));
     p = multiply_add(p, r, all(5.0000001201e-1f));
-    p = multiply_add(p * r, r, r + all(1.0f));
-    return where_less(x, lowest, all(0.0f), times_power_of_two(p, shifted));
+    return multiply_add(p * r, r, r + all(1.0f));
+}
+
+// e^x = 2^n e^r with n = round(x / log 2). Below -87 it is 0, above 88 it stays e^88.
+inline Lanes exponentials(Lanes x) {
+    const Lanes lowest = all(-87.0f), shift = all(12582912.0f);
+    const Lanes bounded = where_less(x, lowest, lowest, where_less(all(88.0f), x, all(88.0f), x));
+    const Lanes shifted = multiply_add(bounded, all(1.44269504f), shift);
+    return where_less(x, lowest, all(0.0f), times_power_of_two(power_of_fraction(bounded, shifted - shift), shifted));
 }
 
 inline Lanes sigmoid(Lanes x) { return all(1.0f) / (all(1.0f) + exponentials(all(0.0f) - x)); }
@@ -289,8 +293,16 @@ float exponential(float x) {
     return found[0];
 }
 
+}  // namespace
+
+#include "training_bodies.h"
+
+namespace {
+
+constexpr TrainingKernels training = training_table();
+
 constexpr Kernels table(const char* name) {
-    return {name,  multiply_int8, multiply_float, quantize,           normalize, activate, attend,
+    return {name,  &training, multiply_int8, multiply_float, quantize,           normalize, activate, attend,
             recur, largest_of,    sum_of_exponentials, keep_best, subtract,  exponential};
 }
 

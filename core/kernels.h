@@ -79,8 +79,11 @@ struct Best {
     Index count;
 };
 
+struct TrainingKernels;
+
 struct Kernels {
     const char* name;
+    const TrainingKernels* training;
     // Compute the blocks of 16 outputs from `first` to before `last`, and write them from column 0 on.
     void (*multiply_int8)(const Int8Matrix&, const Int8Rows&, Index first, Index last, const Output&);
     void (*multiply_float)(const FloatMatrix&, const FloatRows&, Index first, Index last, const Output&);

@@ -15,6 +15,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace transduce;
 
+void bind_training(nb::module_& module);  // training_module.cpp
+
 namespace {
 
 using Ids = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -184,7 +186,7 @@ public:
 }  // namespace
 
 NB_MODULE(_core, module) {
-    module.doc() = "Translation in C++: the Transformer in int8 or float32, one position at a time, and beam search.";
+    module.doc() = "Translation in C++ (the Transformer in int8 or float32, and beam search), and kernels for training.";
     nb::exception<NotNumbers>(module, "NotNumbers");
     nb::exception<Cancelled>(module, "Cancelled");
     nb::class_<Config>(module, "Config")
@@ -247,6 +249,7 @@ NB_MODULE(_core, module) {
                      "limits: collections.abc.Sequence[int], prefixes: collections.abc.Sequence[collections.abc.Sequence[int]], "
                      "lists: collections.abc.Sequence[collections.abc.Sequence[int]], cancellation: Cancellation | None) -> "
                      "list[list[tuple[list[int], float]]]"));
+    bind_training(module);
     module.def("available_instructions", [] {
         const char* names[8];
         const size_t count = available_kernels(names);

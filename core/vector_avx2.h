@@ -49,6 +49,23 @@ inline void store_bytes(int8_t* x, Lanes a, int flip) {
     const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
     _mm_storeu_si128((__m128i*)x, _mm_xor_si128(bytes, _mm_set1_epi8((char)flip)));
 }
+inline __m256 load_bfloat16_half(const uint16_t* x) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)x)), 16));
+}
+inline Lanes load_bfloat16(const uint16_t* x) { return {load_bfloat16_half(x), load_bfloat16_half(x + 8)}; }
+inline __m256i bfloat16_bits(__m256 a) {  // rounds to the nearest, ties to even
+    const __m256i bits = _mm256_castps_si256(a), upper = _mm256_srli_epi32(bits, 16);
+    const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
+    return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+}
+inline void store_bfloat16(uint16_t* x, Lanes a) {
+    const __m256i pairs = _mm256_packus_epi32(bfloat16_bits(a.low), bfloat16_bits(a.high));
+    _mm256_storeu_si256((__m256i*)x, _mm256_permute4x64_epi64(pairs, 0xd8));
+}
+inline __m256 load_int16_half(const int16_t* x) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i*)x)));
+}
+inline Lanes load_int16(const int16_t* x) { return {load_int16_half(x), load_int16_half(x + 8)}; }
 inline float sum(Lanes a) {
     const __m256 eight = _mm256_add_ps(a.low, a.high);
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -111,3 +128,5 @@ inline void add_products(Sums& sums, const Activations& a, const Weights& w) {
 #endif
 
 }  // namespace
+
+#include "vector_rest.h"

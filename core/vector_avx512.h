@@ -33,6 +33,35 @@ inline void store_bytes(int8_t* x, Lanes a, int flip) {
     const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a.v));
     _mm_storeu_si128((__m128i*)x, _mm_xor_si128(bytes, _mm_set1_epi8((char)flip)));
 }
+inline Lanes of_bfloat16(__m256i bits) {
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
+}
+inline Lanes of_int16(__m256i numbers) { return {_mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(numbers))}; }
+inline __m256i bfloat16(Lanes a) {  // rounds to the nearest, ties to even
+    const __m512i bits = _mm512_castps_si512(a.v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+}
+inline Lanes load_bfloat16(const uint16_t* x) { return of_bfloat16(_mm256_loadu_si256((const __m256i*)x)); }
+inline Lanes load_int16(const int16_t* x) { return of_int16(_mm256_loadu_si256((const __m256i*)x)); }
+inline void store_bfloat16(uint16_t* x, Lanes a) { _mm256_storeu_si256((__m256i*)x, bfloat16(a)); }
+
+// The first `count` (1 to 15) numbers of a row, zeros in the other lanes.
+inline __mmask16 first(long count) { return (__mmask16)((1u << count) - 1); }
+inline Lanes load_rest(const float* x, long count) { return {_mm512_maskz_loadu_ps(first(count), x)}; }
+inline Lanes load_rest(const uint16_t* x, long count) { return of_bfloat16(_mm256_maskz_loadu_epi16(first(count), x)); }
+inline Lanes load_rest(const int16_t* x, long count) { return of_int16(_mm256_maskz_loadu_epi16(first(count), x)); }
+// Writes exactly the first `count` numbers: a masked store would delay reads of the next row, which it overlaps.
+inline void store_exactly(uint16_t* x, __m256i bits, long count) {
+    __m128i left = _mm256_castsi256_si128(bits);
+    if (count & 8) _mm_storeu_si128((__m128i*)x, left), x += 8, left = _mm256_extracti128_si256(bits, 1);
+    if (count & 4) _mm_storel_epi64((__m128i*)x, left), x += 4, left = _mm_srli_si128(left, 8);
+    if (count & 2) _mm_storeu_si32(x, left), x += 2, left = _mm_srli_si128(left, 4);
+    if (count & 1) _mm_storeu_si16(x, left);
+}
+inline void store_rest(float* x, Lanes a, long count) { _mm512_mask_storeu_ps(x, first(count), a.v); }
+inline void store_rest(uint16_t* x, Lanes a, long count) { store_exactly(x, bfloat16(a), count); }
 inline void halves(Lanes a, __m256& low, __m256& high) {
     low = _mm512_castps512_ps256(a.v);
     high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a.v), 1));

@@ -55,6 +55,19 @@ inline void store_bytes(int8_t* x, Lanes a, int) {
     const int16x8_t high = vcombine_s16(vmovn_s32(vcvtnq_s32_f32(a.v[2])), vmovn_s32(vcvtnq_s32_f32(a.v[3])));
     vst1q_s8(x, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
+inline Lanes load_bfloat16(const uint16_t* x) {
+    return each([=](int i) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(x + 4 * i), 16)); });
+}
+inline void store_bfloat16(uint16_t* x, Lanes a) {  // rounds to the nearest, ties to even
+    for (int i = 0; i < 4; ++i) {
+        const uint32x4_t bits = vreinterpretq_u32_f32(a.v[i]);
+        const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+        vst1_u16(x + 4 * i, vshrn_n_u32(vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff))), 16));
+    }
+}
+inline Lanes load_int16(const int16_t* x) {
+    return each([=](int i) { return vcvtq_f32_s32(vmovl_s16(vld1_s16(x + 4 * i))); });
+}
 inline float sum(Lanes a) {
     const float32x4_t four = vaddq_f32(vaddq_f32(a.v[0], a.v[2]), vaddq_f32(a.v[1], a.v[3]));
     const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
@@ -108,3 +121,5 @@ inline Lanes as_floats(const Sums& sums) {
 #endif
 
 }  // namespace
+
+#include "vector_rest.h"

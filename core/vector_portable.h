@@ -57,6 +57,11 @@ inline Lanes times_power_of_two(Lanes a, Lanes shifted) {
 inline void store_bytes(int8_t* x, Lanes a, int) {  // adding 1.5 · 2^23 rounds to the nearest integer, ties to even
     for (int i = 0; i < 16; ++i) x[i] = (int8_t)(bits_of(a.v[i] + 12582912.0f) - bits_of(12582912.0f));
 }
+inline Lanes load_bfloat16(const uint16_t* x) { return each([=](int i) { return float_of((uint32_t)x[i] << 16); }); }
+inline void store_bfloat16(uint16_t* x, Lanes a) {  // rounds to the nearest, ties to even
+    for (int i = 0; i < 16; ++i) x[i] = (uint16_t)((bits_of(a.v[i]) + 0x7fff + (bits_of(a.v[i]) >> 16 & 1)) >> 16);
+}
+inline Lanes load_int16(const int16_t* x) { return each([=](int i) { return (float)x[i]; }); }
 inline float sum(Lanes a) {
     for (int half = 8; half; half /= 2)
         for (int i = 0; i < half; ++i) a.v[i] += a.v[i + half];
@@ -88,3 +93,5 @@ inline Lanes as_floats(const Sums& sums) {
 }
 
 }  // namespace
+
+#include "vector_rest.h"

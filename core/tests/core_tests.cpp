@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "beam_search.h"
+#include "training.h"
 
 using namespace transduce;
 
@@ -198,6 +199,53 @@ void test_instruction_sets_and_batches_agree() {
         }
 }
 
+// Returns all that the kernels of training write, for rows of this width.
+std::vector<BFloat16> trained(const TrainingKernels& kernels, Index width) {
+    constexpr Index rows = 6;
+    const auto bfloats = [&](unsigned seed, Index count) {
+        std::vector<BFloat16> values;
+        for (const float x : random_floats(static_cast<size_t>(count), seed, 3.0f)) {
+            uint32_t bits;
+            std::memcpy(&bits, &x, 4);
+            values.push_back(static_cast<BFloat16>(bits >> 16));
+        }
+        return values;
+    };
+    const Index size = rows * width;
+    std::vector<BFloat16> logits = bfloats(1, size), scores = bfloats(2, size), gradient = bfloats(3, size), x = bfloats(4, size),
+                          sums(size), y(size), to_branch(size);
+    const std::vector<BFloat16> branch = bfloats(5, size);
+    std::vector<int16_t> words;
+    for (const BFloat16 each : bfloats(6, size)) words.push_back(static_cast<int16_t>(each * 31));
+    const std::vector<float> gain = random_floats(width, 7), bias = random_floats(width, 8);
+    const std::vector<int64_t> labels = {0, width - 1, 1, 2, 0}, keys = {width, width / 2 + 1}, queries = {3, 2};
+    std::vector<float> floats(4 * width + 5 * rows), room(padded(width));
+    float *total = floats.data(), *statistics = total + 4 * width;
+    kernels.label_gradients({logits.data(), labels.data(), statistics, room.data(), 5, rows, width, -0.9f});
+    kernels.attention_weights({scores.data(), keys.data(), queries.data(), room.data(), 2, 1, 3, width, width % 2 == 0, 0.3f});
+    kernels.attention_gradient(gradient.data(), scores.data(), rows, width, 0.3f);
+    kernels.add_and_norm({x.data(), branch.data(), words.data(), gain.data(), bias.data(), sums.data(), y.data(),
+                          statistics + 3 * rows, rows, width, -9000.0f, 1.3f, 1e-6f});
+    kernels.norm_gradient({gradient.data(), sums.data(), words.data(), gain.data(), statistics + 3 * rows, x.data(),
+                           to_branch.data(), total, total + width, rows, width, -9000.0f, 1.3f});
+    kernels.relu_gradient(y.data(), sums.data(), total + 2 * width, rows, width);
+    kernels.add_sum_of_rows(to_branch.data(), total + 3 * width, rows, width);
+    kernels.add_to(total, logits.data(), width);
+    std::vector<BFloat16> all;
+    for (const auto* each : {&logits, &scores, &gradient, &x, &sums, &y, &to_branch}) all.insert(all.end(), each->begin(), each->end());
+    const auto* bits = reinterpret_cast<const BFloat16*>(floats.data());
+    all.insert(all.end(), bits, bits + 2 * floats.size());
+    return all;
+}
+
+void test_training_has_the_same_bits_everywhere() {
+    for (Index width = 3; width < 40; ++width) {
+        const auto expected = trained(*choose_kernels("portable").training, width);
+        for (const std::string& name : instruction_sets())
+            check(trained(*choose_kernels(name.c_str()).training, width) == expected, "training agrees", name);
+    }
+}
+
 void test_threads_share_a_network() {
     const Transformer network = make(small_config(Precision::int8));
     const Found expected = search(network, SOURCES);
@@ -255,6 +303,7 @@ int main() {
     test_products_are_exact();
     test_functions_are_near_those_of_the_library();
     test_instruction_sets_and_batches_agree();
+    test_training_has_the_same_bits_everywhere();
     test_threads_share_a_network();
     test_a_language_model_has_no_source();
     test_wrong_input_is_refused();

@@ -11,7 +11,7 @@ PROGRAM = """
 import sys
 from transduce.cli.application import app
 app(["translate", sys.argv[1], "--text", "a red dog runs", "--threads", "1"], standalone_mode=False)
-unneeded = ("rich.progress", "numba", "transduce.documents", "torch._dynamo", "transduce.training")
+unneeded = ("rich.progress", "transduce.documents", "torch._dynamo", "transduce.training")
 print("imported", [name for name in unneeded if name in sys.modules])
 """
 

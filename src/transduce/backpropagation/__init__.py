@@ -11,8 +11,7 @@ with operations that are fast on a CPU, and each module states the equations of 
     residual.py         dropout, sum and norm take two passes over memory in bf16
     feed_forward.py     the gradient of max(0, ·) needs only its output
     network.py          (the encoder and decoder stacks, forward and backward)
-    fused_kernels.py    numba compiles kernel_sources.py: one pass over memory where torch needs several;
-                        kernels.py says when they are used
+    fused_kernels.py    the C++ core makes one pass over memory where torch makes several
 
 Each part returns its outputs and a `Pullback`: a function that maps the gradient of the outputs to the gradient of the
 inputs and adds to the gradients of the parameters.

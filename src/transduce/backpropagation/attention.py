@@ -12,8 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from transduce.backpropagation import fused_kernels
 from transduce.backpropagation.dropout import DropoutMask, KeyedDropout
-from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.packing import Packing, Visibility
 from transduce.backpropagation.pullback import Pullback
@@ -121,24 +121,22 @@ class _Heads:
         return used @ value, pull
 
     def _weights(self, query: Tensor, key: Tensor, visibility: Visibility) -> Tensor:
-        kernels = kernels_for(query.dtype)
-        if kernels is None:
+        if not fused_kernels.has_kernels(query.dtype):
             scores = torch.baddbmm(visibility.hidden, query, key.mT, alpha=self.scale)
             exact = torch.promote_types(scores.dtype, torch.float32)
             return scores.softmax(dim=-1, dtype=exact).mul_(visibility.is_query).to(scores.dtype)
         scores = query @ key.mT
         keys_of_B, queries_of_B = visibility.keys.length_B, visibility.queries.length_B
-        kernels.attention_weights(
+        fused_kernels.attention_weights(
             scores, keys_of_B=keys_of_B, queries_of_B=queries_of_B, is_causal=visibility.is_causal, scale=self.scale
         )
         return scores
 
     def _scores_gradient(self, weights_gradient: Tensor, weights: Tensor) -> Tensor:
         """Return α ∂S; it may overwrite the first operand."""
-        kernels = kernels_for(weights.dtype)
-        if kernels is None:
+        if not fused_kernels.has_kernels(weights.dtype):
             exact = torch.promote_types(weights.dtype, torch.float32)
             gradient = torch._softmax_backward_data(weights_gradient.to(exact), weights.to(exact), -1, exact)
             return gradient.mul_(self.scale).to(weights.dtype)
-        kernels.attention_gradient(weights_gradient, weights, scale=self.scale)
+        fused_kernels.attention_gradient(weights_gradient, weights, scale=self.scale)
         return weights_gradient

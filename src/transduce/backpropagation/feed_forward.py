@@ -4,13 +4,11 @@ h = max(0, x W_1ᵀ + b_1)        y = h W_2ᵀ + b_2
 ∂h = ∂y W_2                      ∂(before max) = ∂h where h > 0, else 0
 """
 
-from typing import cast
-
 import torch
 from torch import Tensor
 
+from transduce.backpropagation import fused_kernels
 from transduce.backpropagation.dropout import KeyedDropout
-from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import Linear
 from transduce.backpropagation.pullback import Pullback
 from transduce.model.feed_forward import FeedForward
@@ -41,8 +39,7 @@ class HandwrittenFeedForward:
 
 def _relu_gradient_(gradient_NF: Tensor, output_NF: Tensor) -> Tensor | None:
     """Zero a gradient in place where max(0, ·) is 0; return its sum over rows if a kernel computes it as well."""
-    kernels = kernels_for(gradient_NF.dtype)
-    if kernels is None:
+    if not fused_kernels.has_kernels(gradient_NF.dtype):
         torch.ops.aten.threshold_backward.grad_input(gradient_NF, output_NF, 0, grad_input=gradient_NF)
         return None
-    return cast("Tensor", kernels.relu_gradient(gradient_NF, output_NF))
+    return fused_kernels.relu_gradient(gradient_NF, output_NF)

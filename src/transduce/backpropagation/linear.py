@@ -14,7 +14,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from transduce.backpropagation.kernels import kernels_for
+from transduce.backpropagation import fused_kernels
 
 _SMALL = 1 << 18  # number of weights up to which the conversion takes longer than it saves (docs/decisions/0007)
 _ROWS = 4096  # about the number of rows of a product: a hint to oneDNN, whose layout works for any number
@@ -83,11 +83,10 @@ class Linear:
 
 def sum_of_rows(matrix_NO: Tensor) -> Tensor:
     """Return the sum over rows, computed in at least float32."""
-    kernels = kernels_for(matrix_NO.dtype)
-    if kernels is None:
+    if not fused_kernels.has_kernels(matrix_NO.dtype):
         # A product with ones is torch's fastest sum over rows on a CPU, and it sums in float32.
         return (matrix_NO.new_ones(1, matrix_NO.size(0)) @ matrix_NO)[0]
-    return cast("Tensor", kernels.sum_of_rows(matrix_NO))
+    return fused_kernels.sum_of_rows(matrix_NO)
 
 
 def add_gradient(parameter: Tensor, gradient: Tensor) -> None:
@@ -99,11 +98,10 @@ def add_gradient(parameter: Tensor, gradient: Tensor) -> None:
 def add_to(total: Tensor, addend: Tensor) -> None:
     """Add a tensor to another of the same shape and at least the same precision, in place."""
     is_plain = total.dtype == torch.float32 and total.is_contiguous() and addend.is_contiguous()
-    kernels = kernels_for(addend.dtype) if is_plain else None
-    if kernels is None:
-        total.add_(addend)
+    if is_plain and fused_kernels.has_kernels(addend.dtype):
+        fused_kernels.add_to(total, addend)  # torch would first copy the addend to float32
     else:
-        kernels.add_to(total, addend)  # torch would first copy the addend to float32
+        total.add_(addend)
 
 
 def _onednn_product(inputs_NI: Tensor, weight: Tensor, bias_O: Tensor | None, *, activation: str) -> Tensor:

@@ -7,13 +7,12 @@ LayerNorm and its gradient sum over a token in float32, whatever the precision o
 """
 
 from collections.abc import Callable
-from types import ModuleType
 
 import torch
 from torch import Tensor, nn
 
+from transduce.backpropagation import fused_kernels
 from transduce.backpropagation.dropout import DropoutDraw, KeyedDropout
-from transduce.backpropagation.kernels import kernels_for
 from transduce.backpropagation.linear import add_gradient
 from transduce.backpropagation.pullback import Pullback
 from transduce.model.layers import Residual
@@ -57,10 +56,10 @@ class HandwrittenResidual:
 
     def _post(self, x_ND: Tensor, sublayer: Sublayer, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:
         branch_ND, pull_branch = sublayer(x_ND)
-        kernels = kernels_for(x_ND.dtype) if self.norm.module.weight.dtype == torch.float32 else None
-        draw = None if kernels is None else dropout.draw(branch_ND, probability=self.dropout)
-        if kernels is not None and draw is not None:
-            return self._post_in_one_pass(kernels, x_ND, branch_ND, pull_branch, draw)
+        if fused_kernels.has_kernels(x_ND.dtype) and self.norm.module.weight.dtype == torch.float32:
+            draw = dropout.draw(branch_ND, probability=self.dropout)
+            if draw is not None:
+                return self._post_in_one_pass(x_ND, branch_ND, pull_branch, draw)
         kept = dropout.keep(branch_ND, probability=self.dropout)
         y_ND, pull_norm = self.norm.forward(x_ND + branch_ND if kept is None else kept.added_to(x_ND, branch_ND))
 
@@ -72,15 +71,17 @@ class HandwrittenResidual:
         return y_ND, pull
 
     def _post_in_one_pass(
-        self, kernels: ModuleType, x_ND: Tensor, branch_ND: Tensor, pull_branch: Pullback, draw: DropoutDraw
+        self, x_ND: Tensor, branch_ND: Tensor, pull_branch: Pullback, draw: DropoutDraw
     ) -> tuple[Tensor, Pullback]:
         gain_D, bias_D = self.norm.module.weight, self.norm.module.bias
-        normed_sum = kernels.NormedSum(gain_D, bias_D, epsilon=self.norm.module.eps)
-        scale = draw.scale
-        y_ND, kept = normed_sum.forward(x_ND, branch_ND, draw.words, threshold=draw.threshold, scale=scale)
+        normed_sum = fused_kernels.NormedSum(gain_D, bias_D, epsilon=self.norm.module.eps)
+        threshold, scale = draw.threshold, draw.scale
+        y_ND, saved = normed_sum.forward(x_ND, branch_ND, draw)
 
         def pull(gradient_ND: Tensor) -> Tensor:
-            to_sum_ND, to_branch_ND, to_norm_2D = normed_sum.backward(gradient_ND, kept, scale=scale)
+            to_sum_ND, to_branch_ND, to_norm_2D = normed_sum.backward(
+                gradient_ND, saved, threshold=threshold, scale=scale
+            )
             add_gradient(gain_D, to_norm_2D[0])
             add_gradient(bias_D, to_norm_2D[1])
             return pull_branch(to_branch_ND).add_(to_sum_ND)

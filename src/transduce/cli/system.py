@@ -21,7 +21,7 @@ LIBRARIES = (
     "sentencex",
     "typer",
 )
-OPTIONAL = ("torch", "safetensors", "tensorboardX", "zstandard", "ctranslate2", "numba")
+OPTIONAL = ("torch", "safetensors", "tensorboardX", "zstandard", "ctranslate2")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 # Processor features that decide the speed of training (bf16) and translation (int8), with their names on Linux.
 FEATURES = {

@@ -56,7 +56,7 @@ class ForeignModel:
             shortlist=self.shortlist,
         )
 
-    def checked_weights(self, source: Path) -> Weights:
+    def checked_weights(self, source: Path) -> dict[str, Array]:
         """Return the weights in float32; raise ModelError, naming `source`, if they are not those of the network."""
         if self.config.depth > len(self.weights):
             raise ModelError(

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from transduce.backpropagation.kernels import kernels_for
+from transduce.backpropagation import fused_kernels
 from transduce.backpropagation.linear import add_to
 from transduce.networks.output import Output
 from transduce.training.smoothing import Smoothing
@@ -116,7 +116,7 @@ class LossSums:
         self.product_VD = output.matrix_VD.to(product_dtype)
         self.bias_V = None if output.bias_V is None else output.bias_V.to(product_dtype)
         self.bias_sum = 0.0 if output.bias_V is None else float(output.bias_V.sum(dtype=self.dtype))
-        self.kernels = kernels_for(product_dtype) if output.matrix_VD.device.type == "cpu" else None
+        self.has_kernels = output.matrix_VD.device.type == "cpu" and fused_kernels.has_kernels(product_dtype)
         self.matrix_sum_D = output.matrix_VD.sum(dim=0, dtype=self.dtype)
         self.hidden_sum_D = torch.zeros_like(self.matrix_sum_D)
         self.objective, self.nll, self.correct = (self.matrix_sum_D.new_zeros(()) for _ in range(3))
@@ -131,8 +131,8 @@ class LossSums:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether a compiled kernel turns the logits into their gradient in place."""
-        return self.kernels is not None and self.matrix_gradient_VD is not None
+        """Whether the C++ core turns the logits into their gradient in place."""
+        return self.has_kernels and self.matrix_gradient_VD is not None
 
     @property
     def rows_at_once(self) -> int:
@@ -185,10 +185,9 @@ class LossSums:
         return products_RV if self.bias_V is None else products_RV.add_(self.bias_V)
 
     def predict_in_place(self, logits_RV: Tensor, label_C: Tensor) -> Predictions:
-        """Return the predictions of the compiled kernel, which also adds the label's gradient to the softmax."""
-        assert self.kernels is not None
+        """Return the predictions of the C++ core, which also adds the label's gradient to the softmax."""
         extra = self.smoothing.other - self.smoothing.true
-        found = self.kernels.label_gradients(logits_RV, label_C.contiguous(), extra=extra)
+        found = fused_kernels.label_gradients(logits_RV, label_C.contiguous(), extra=extra)
         return Predictions(logits_RV, *found)
 
     def add_sums(self, hidden_CD: Tensor, prediction: Predictions) -> None:
