@@ -12,6 +12,7 @@ from transduce.cli.demo import demo
 from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
+from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
@@ -51,6 +52,7 @@ app.command()(demo)
 app.command()(train)
 app.command()(average)
 app.command()(translate)
+app.command()(generate)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(calibrate)
