@@ -38,6 +38,7 @@ def train(
     text: "CorpusNames | None" = None,
     *,
     output: str | Path,
+    text_file: "CorpusNames | None" = None,
     valid: "CorpusNames | None" = None,
     test: "CorpusNames | None" = None,
     source_language: str | None = None,
@@ -53,6 +54,8 @@ def train(
     stop_requested: Callable[[], bool] | None = None,
 ) -> "TrainingResult":
     """Learn to translate from parallel text, as `transduce train` does; called again, go on where training stopped.
+
+    With `text_file`, plain text, it trains a language model.
 
     `text`, `valid` and `test` name a corpus or several, in any format that the command reads. `settings` sets any key
     of an experiment, such as {"training.seed": 2}; `steps` and `time` ("2h") are the budgets among them.
@@ -70,7 +73,7 @@ def train(
         experiment=Path(experiment) if experiment is not None else None,
         preset=preset,
         settings=settings,
-        corpora={"train": text, "valid": valid, "test": test},
+        corpora={"train": text, "text": text_file, "valid": valid, "test": test},
         data={"source_language": source_language, "target_language": target_language},
         training={
             "steps": steps,

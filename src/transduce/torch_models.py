@@ -101,7 +101,7 @@ class Inspection:
             is_forced=self.is_forced,
             log_probabilities=tuple(forced_log_probabilities(self.stepper, [(source.ids, target.ids)])[0]),
         )
-        return inspect(
+        report = inspect(
             self.network,
             self.tokenizer,
             replace(source, language=self.languages.source),
@@ -109,6 +109,8 @@ class Inspection:
             translated=translated,
             with_numbers=self.with_numbers,
         )
+        # A language model has read the start token alone, which is no sentence to show.
+        return report if source.text else replace(report, source=replace(report.source, tokens=()))
 
     def _refuse_long(self, ids: Sequence[int], *, longest: int) -> None:
         if len(ids) > longest:

@@ -13,6 +13,7 @@ from transduce.cli.describe import describe
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
 from transduce.cli.filter_corpus import filter_corpus
+from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
@@ -54,6 +55,7 @@ app.command("filter")(filter_corpus)
 app.command()(train)
 app.command()(average)
 app.command()(translate)
+app.command()(generate)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(calibrate)

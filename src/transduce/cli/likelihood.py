@@ -1,5 +1,6 @@
-"""`transduce likelihood`: computes the log-probability of given translations."""
+"""`transduce likelihood`: computes the log-probability of given translations, or of text under a language model."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +21,8 @@ def likelihood(
     pairs: Annotated[
         str,
         typer.Argument(
-            help="Sentence pairs: two aligned files a.en,a.de or one .tsv, .csv, .jsonl, .po, .tmx or .xlf.",
+            help="Sentence pairs: two aligned files a.en,a.de or one .tsv, .csv, .jsonl, .po, .tmx or .xlf. For a "
+            "language model: a plain text.",
             show_default=False,
         ),
     ],
@@ -28,17 +30,30 @@ def likelihood(
     target_language: TargetLanguage = None,
     threads: Threads = None,
     json_output: Annotated[bool, typer.Option("--json", help="Write one JSON object for each pair.")] = False,
+    page: Annotated[
+        Path | None, typer.Option(help="For a language model: write an HTML page of the text, coloured by surprise.")
+    ] = None,
 ) -> None:
     """Compute log p(target | source) of each pair, as a natural logarithm.
 
-    The output has one line per pair: the sum, a tab, and the log-probability of each piece and of the end token.
+    The output has one line per pair: the sum, a tab, and the log-probability of each piece and of the end token. For a
+    language model it is the text, coloured by each token's surprise; with --json, the log-probability of each token.
     """
     from transduce.cli.evaluated_model import open_model
     from transduce.cli.terminal import terminal_progress
     from transduce.data.formats import Corpus, Selection
+    from transduce.errors import ConfigError
     from transduce.evaluation.perplexity import TextLikelihood, likelihood_of, total_likelihood
+    from transduce.translator.generating import is_language_model
 
     translator = open_model(model, search={}, threads=threads).translator
+    if is_language_model(translator.models[0]):
+        from transduce.cli.surprise import show_surprise
+
+        show_surprise(translator, Path(pairs), json_output=json_output, page=page)
+        return
+    if page is not None:
+        raise ConfigError("--page shows the text of a language model; this model translates. Leave it out.")
     own = translator.languages
     selection = Selection(source_language or own.source, target_language or own.target)
     totals: list[TextLikelihood] = []

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from transduce.inspection.tokens import Token, tokens_of_ids, tokens_of_text
+from transduce.inspection.tokens import Token, name_of, tokens_of_ids, tokens_of_text
 from transduce.text.placeholders import Protected
+from transduce.text.tokenizer import Tokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 
 
@@ -43,6 +44,13 @@ def found_pair(
     given = _source(tokenizers, protected, source)
     text, tokens = tokens_of_ids(tokenizers.target, translate(given.ids), originals=protected.originals)
     return given, TokenizedSentence(text, tokens)
+
+
+def text_alone(tokenizer: Tokenizer, text: str) -> tuple[TokenizedSentence, TokenizedSentence]:
+    """Return the text of a language model as a target, after a source that is the start token alone."""
+    start = tokenizer.special.start
+    before = TokenizedSentence("", (Token(start, name_of(tokenizer, start), 0, 0, None),))
+    return before, TokenizedSentence(text, tokens_of_text(tokenizer, Protected(text, ()), original=text))
 
 
 def _source(tokenizers: TokenizerPair, protected: Protected, text: str) -> TokenizedSentence:

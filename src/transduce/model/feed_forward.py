@@ -32,6 +32,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.W_1 = glorot_linear(config.d_model, config.d_ff)
         self.W_2 = glorot_linear(config.d_ff, config.d_model)
+        self.activation_name = config.activation
         self.activation = ACTIVATIONS[config.activation]
         self.dropout = nn.Dropout(config.feed_forward_dropout)
 

@@ -75,7 +75,8 @@ class LanguageModel(Network):
         is_padded = source_BS.size(1) > 1 and bool((lengths_B < source_BS.size(1)).any())
         if is_padded:  # join each prompt with its text: the padding between them moves to the end, which nothing sees
             order_BN = (read_BN == self.tokens.padding).long().argsort(dim=1, stable=True)
-            read_BN = read_BN.gather(1, order_BN)
+            labels_B = visible_tokens(target_BT, padding=self.tokens.padding).sum(dim=1)
+            read_BN = read_BN.gather(1, order_BN)[:, : int((lengths_B + labels_B).max()) - 1]
         hidden_BND = self.decoder(
             self.embeddings.embed_target(read_BN),
             visible_BHSS=visible_to_the_left(read_BN.size(1), device=read_BN.device),
@@ -84,6 +85,7 @@ class LanguageModel(Network):
             hidden_BTD: Tensor = hidden_BND[:, source_BS.size(1) - 1 :]
             return hidden_BTD
         places_BT = lengths_B[:, None] - 1 + torch.arange(target_BT.size(1), device=read_BN.device)
+        places_BT = places_BT.clamp(max=read_BN.size(1) - 1)  # those of padding, whose outputs nothing reads
         picked_BTD: Tensor = hidden_BND.gather(1, places_BT[..., None].expand(-1, -1, hidden_BND.size(-1)))
         return picked_BTD
 

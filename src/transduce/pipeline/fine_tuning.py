@@ -57,10 +57,15 @@ def fine_tuned(asked: Mapping[str, Any], model: Mapping[str, Any], *, pairs: int
             "patience": _PATIENCE,
         },
     }
+    is_text = model.get("kind") == "language-model"
+    things = "lines" if is_text else "pairs"
+    if is_text:  # its validation is the end of the text, and its loss is compared with that before
+        chosen = merged(chosen, {"training": {"label_smoothing": 0.0, "clip_norm": 1.0}})
+        del chosen["data"]
     settings = merged(chosen, asked)
     training = settings["training"]
     reason = (
-        f"{pairs:,} pairs are {amount.in_words}: batches of {training['batch_tokens']} tokens, dropout "
+        f"{pairs:,} {things} are {amount.in_words}: batches of {training['batch_tokens']} tokens, dropout "
         f"{settings['model']['dropout']}, a rate of at most {training['peak']} after {training['warmup_steps']} steps, "
         f"validation every {training['validate_every']} steps until {training['patience']} in a row are no better"
     )

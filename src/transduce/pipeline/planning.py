@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from transduce.architectures import own_source_vocabulary
+from transduce.architectures import own_source_vocabulary, reads_text_alone
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection, paths_of
-from transduce.data.formats.corpus_file import COMPRESSIONS
+from transduce.data.formats.corpus_file import COMPRESSIONS, CorpusFile
 from transduce.data.reuse import are_same_files, given_tokenizers, is_of, tokenizer_sha256, unchanged
 from transduce.data.stages import PreparedRecord
 from transduce.errors import ConfigError, RunError
@@ -104,12 +104,16 @@ def choose_preset(pairs: int) -> tuple[str, str]:
 
 
 def count_pairs(data: DataConfig, *, progress: Progress) -> int:
-    """Count the pairs of `data.train`, or of all corpora without it, up to the number that the largest preset needs."""
+    """Count the pairs of `data.train`, or of all corpora without it, up to the number that the largest preset needs.
+
+    The text of a language model is counted in lines.
+    """
     selection = Selection(data.source_language, data.target_language, data.source_column, data.target_column)
     enough, count = PRESET_BY_PAIRS[0][0], 0
     with progress.stage("counting pairs", unit="pairs") as stage:
         for name in data.train or data.names("train"):
-            for _ in Corpus(name, selection).pairs():
+            read = CorpusFile(Path(name).expanduser()).lines() if data.text else Corpus(name, selection).pairs()
+            for _ in read:
                 count += 1
                 stage.advance()
                 if count >= enough:
@@ -187,6 +191,8 @@ def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
     if own_source_vocabulary(described.architecture) is not None:
         data["vocabularies"] = "separate"
     taken = {"model": described.architecture.model_dump(mode="json", exclude_none=True), "data": data}
+    if reads_text_alone(described.architecture):
+        data["max_length"] = described.longest_sentence or taken["model"]["learned_positions"]
     changed = merged(taken, merged(content, {"training": {"start_from": str(folder)}}))
     sizes = {key: value for key, value in taken["model"].items() if "dropout" not in key}
     differing = [key for key, value in sizes.items() if changed["model"].get(key) != value]

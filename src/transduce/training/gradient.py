@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from transduce.backpropagation import HandwrittenNetwork, handwritten
+from transduce.backpropagation import HandwrittenLanguageModel, HandwrittenNetwork, handwritten
 from transduce.backpropagation.dropout import KeyedDropout
 from transduce.backpropagation.pullback import kept_bytes
 from transduce.data.batch import Batch
@@ -97,7 +97,13 @@ class AutogradGradient(Gradient):
 class HandwrittenGradient(Gradient):
     """The gradient by the handwritten backward pass of `backpropagation/`."""
 
-    def __init__(self, network: HandwrittenNetwork, config: TrainingConfig, *, arithmetic: Arithmetic) -> None:
+    def __init__(
+        self,
+        network: HandwrittenNetwork | HandwrittenLanguageModel,
+        config: TrainingConfig,
+        *,
+        arithmetic: Arithmetic,
+    ) -> None:
         super().__init__(network.model, config, arithmetic=arithmetic)
         self.network, self.dtype = network, network.dtype
         self.buffer = LogitsBuffer()

@@ -8,7 +8,7 @@ Loading and translating leave the host process as it was: torch's threads are se
 only if `threads` was given.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
@@ -21,12 +21,13 @@ from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig, DecodingOptions
 from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.forced import forced_log_probabilities
+from transduce.decoding.generation import encode_text
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.engine import FrozenNetwork, Precision, can_be_frozen, choose_precision
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.extras import require_torch
 from transduce.files import sha256_of_file
-from transduce.inspection.pair import TokenizedSentence, forced_pair, found_pair
+from transduce.inspection.pair import TokenizedSentence, forced_pair, found_pair, text_alone
 from transduce.machine import available_cores
 from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
@@ -36,6 +37,14 @@ from transduce.translator.calibration import Calibration, read_calibration
 from transduce.translator.confidence import ConfidenceModel
 from transduce.translator.cutting import CutText, TextCutter
 from transduce.translator.enforcement import Enforcement, refuse_drawn_terms
+from transduce.translator.generating import (
+    GenerationOptions,
+    generation_config,
+    is_language_model,
+    require_language_model,
+    windows,
+    written_after,
+)
 from transduce.translator.inspecting import choose_all, choose_sentence
 from transduce.translator.model_decoding import decoding_of
 from transduce.translator.parsing import parse_all, writes_trees
@@ -175,6 +184,7 @@ class Translator:
         The first sentence of a text must begin with the text's prefix, if `prefixes` are given. Terms of the `glossary`
         are enforced or preferred, as its mode says.
         """
+        require_language_model(self.models[0], wanted=False)
         refuse_drawn_terms(config, glossary)
         cut = self._cutter.cut(texts)
         sentences = self._sentences(cut, numbers=numbers, prefixes=prefixes)
@@ -201,6 +211,26 @@ class Translator:
             for (_, target), row in zip(encoded, rows, strict=True)
         ]
 
+    def generate(self, prompt: str = "", **options: Unpack[GenerationOptions]) -> str:
+        """Return what a language model writes after a prompt; `options` are those of `GenerationConfig`."""
+        return "".join(self.stream(prompt, **options))
+
+    def stream(self, prompt: str = "", **options: Unpack[GenerationOptions]) -> Iterator[str]:
+        """Yield the text of `generate` in parts, each as soon as it is written."""
+        require_language_model(self.models[0], wanted=True)
+        config = generation_config(self.models[0], **options)
+        with self._torch.computing():
+            yield from written_after(self.stepper, self.tokenizers.target, prompt, config)
+
+    def text_likelihood(self, text: str) -> Likelihood:
+        """Return the log-probability of each token of a text under a language model; an end token is a line break."""
+        require_language_model(self.models[0], wanted=True)
+        ids = encode_text(self.tokenizers.target, text)
+        longest = self._torch.networks[0].longest_sentence
+        rows = self._torch.log_probabilities(list(windows(ids, longest=longest)))
+        pieces = tuple(self.tokenizers.target.piece(token) for token in ids[1:])
+        return Likelihood(pieces, tuple(value for row in rows for value in row))
+
     def attention(
         self,
         text: str,
@@ -221,7 +251,9 @@ class Translator:
         says how much this pass differs from the precision that translated. `numbers` adds each head's q, k and v.
         """
         config = self.configure(**options)
-        if isinstance(target, str):
+        if is_language_model(self.models[0]):
+            pair = text_alone(self.tokenizers.target, text)
+        elif isinstance(target, str):
             pair = forced_pair(self.tokenizers, text, target)
         elif target is not None:
             pair = found_pair(self.tokenizers, text, translate=lambda _: target)
@@ -244,6 +276,8 @@ class Translator:
         """Return the report that `attention` gives for each sentence of a text."""
         if writes_trees(self):
             return [self.attention(text, numbers=numbers, **options)]
+        if is_language_model(self.models[0]):
+            return [self.attention(line, numbers=numbers) for line in text.splitlines() if line.strip()]
         config = self.configure(**options)
         sentences = choose_all(self.sentences_of(text))
         pairs = [self._found_pair(sentence, config, glossary=glossary) for sentence in sentences]
@@ -287,7 +321,7 @@ class Translator:
             precision=self.precision,
             models=len(self.models),
             longest_sentence=self.longest_sentence,
-            extra_length=config.extra_length,
+            extra_length=0 if is_language_model(self.models[0]) else config.extra_length,
             is_forced=is_forced,
             with_numbers=with_numbers,
         )

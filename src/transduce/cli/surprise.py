@@ -1,0 +1,69 @@
+"""The surprise of each token of a text under a language model, -log₂ p, as colours in the terminal and on a page."""
+
+import html
+import json
+import math
+import sys
+from pathlib import Path
+
+import typer
+
+from transduce.data.formats.corpus_file import CorpusFile
+from transduce.files import write_atomically
+from transduce.translator import Likelihood, Translator
+
+_SHADES = ((1.0, 254, "#ffffff"), (3.0, 229, "#fff3b0"), (6.0, 215, "#ffc36b"), (10.0, 209, "#ff8f5a"))
+_STRONGEST = (math.inf, 203, "#f05a5a")
+"""Bits up to which a shade is used, its number among the terminal's 256 colours, and its colour on the page."""
+
+
+def show_surprise(translator: Translator, path: Path, *, json_output: bool, page: Path | None) -> None:
+    """Print a text coloured by the surprise of its tokens, and its perplexity; write the page if a path is given."""
+    text = "\n".join(CorpusFile(path).lines())
+    found = translator.text_likelihood(text)
+    tokens = _tokens(translator, found)
+    if page is not None:
+        write_atomically(page, _page(path.name, tokens))
+    if json_output:
+        rows = [{"text": token, "log_probability": value} for token, value in tokens]
+        typer.echo(json.dumps({"log_probability": found.log_probability, "tokens": rows}, ensure_ascii=False))
+    elif sys.stdout.isatty():
+        typer.echo("".join(f"\x1b[48;5;{_shade(value)[1]};30m{token}\x1b[0m" for token, value in tokens))
+    else:
+        typer.echo(" ".join(f"{json.dumps(token, ensure_ascii=False)}:{value:.4f}" for token, value in tokens))
+    nats, count = -found.log_probability, max(1, len(tokens))
+    bits = nats / math.log(2)
+    characters = max(1, len(text))
+    typer.echo(
+        f"perplexity {math.exp(nats / count):.3f} per token, {bits / characters:.3f} bits per character, "
+        f"{bits / max(1, len(text.encode())):.3f} per byte",
+        err=True,
+    )
+
+
+def _tokens(translator: Translator, found: Likelihood) -> list[tuple[str, float]]:
+    tokenizer = translator.tokenizers.target
+    end = tokenizer.piece(tokenizer.special.end)
+    shown = ("\n" if piece == end else piece.replace("▁", " ") for piece in found.tokens)
+    return list(zip(shown, found.log_probabilities, strict=True))
+
+
+def _shade(log_probability: float) -> tuple[float, int, str]:
+    bits = -log_probability / math.log(2)
+    return next((shade for shade in _SHADES if bits <= shade[0]), _STRONGEST)
+
+
+def _page(name: str, tokens: list[tuple[str, float]]) -> bytes:
+    spans = "".join(
+        f'<span style="background:{_shade(value)[2]}" title="{-value / math.log(2):.2f} bits">'
+        f"{html.escape(token)}</span>"
+        for token, value in tokens
+    )
+    title = html.escape(name)
+    style = "body{font:16px/1.6 sans-serif;max-width:50em;margin:2em auto;color:#111;background:#fff}"
+    style += "pre{font:inherit;white-space:pre-wrap;overflow-wrap:anywhere}"
+    head = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Surprise: {title}</title><style>{style}</style>'
+    )
+    said = "The stronger the colour, the more a token surprises the model; point at it for its bits (-log₂ p)."
+    return f"{head}<h1>{title}</h1><p>{said}</p><pre>{spans}</pre></html>\n".encode()
