@@ -257,13 +257,13 @@ def assert_all_decline(config: NetworkConfig, *, naming: str, model: ModelDirect
     for capability, obstacle in CAPABILITIES.items():
         found = obstacle(config)
         assert found is not None, capability
-        assert naming in found, capability
+        assert re.search(naming, found), capability
     changed = replace(model, description=model.description.model_copy(update={"architecture": config}))
     there = model.folder.parent / "there.argosmodel"
     for export in (ctranslate2.export_ctranslate2, huggingface.export_huggingface, export_argos):
-        with pytest.raises(ModelError, match=re.escape(naming)):
+        with pytest.raises(ModelError, match=naming):
             export(changed, there)
-    with pytest.raises(ConfigError, match=re.escape(naming)):
+    with pytest.raises(ConfigError, match=naming):
         choose_precision("int8", [config])
     assert choose_precision("auto", [config]) != "int8"
 
@@ -279,7 +279,8 @@ def test_shapes_are_those_of_the_network(kind: str, name: str, value: object) ->
 def test_a_value_that_does_not_exist_is_never_taken_for_another(tmp_path: Path, kind: str, name: str) -> None:
     config = configured(kind, {}).model_copy(update={name: "spiral"})
     model = saved(new_network(configured("transformer", {})), tmp_path / "model")
-    naming = f'{name} = "spiral"' if kind == "transformer" else f'kind = "{config.kind}"'
+    # Some capabilities decline all networks but the Transformer.
+    naming = f'{name} = "spiral"' if kind == "transformer" else f'{name} = "spiral"|kind = "{config.kind}"'
     assert_all_decline(config, naming=naming, model=model)
     with pytest.raises((AssertionError, KeyError, ValueError)):
         new_network(config)

@@ -25,6 +25,8 @@ _SLOPES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "gelu_sigmoid": lambda gradient, inputs: torch.ops.aten.silu_backward(gradient, 1.702 * inputs),
     "silu": torch.ops.aten.silu_backward,
 }
+ACTIVATIONS = ("relu", *_SLOPES)
+"""The activations with a handwritten gradient."""
 
 
 class HandwrittenFeedForward:
@@ -33,7 +35,8 @@ class HandwrittenFeedForward:
     def __init__(self, module: FeedForward, *, dtype: torch.dtype) -> None:
         self.inner, self.outer = Linear(module.W_1, dtype=dtype), Linear(module.W_2, dtype=dtype)
         self.dropout, self.activation = module.dropout.p, module.activation
-        self.slope = _SLOPES.get(module.activation_name)  # None for ReLU, whose outputs suffice
+        # None for ReLU, whose outputs suffice
+        self.slope = None if module.activation_name == "relu" else _SLOPES[module.activation_name]
         self.linears = (self.inner, self.outer)
 
     def forward(self, x_ND: Tensor, *, dropout: KeyedDropout) -> tuple[Tensor, Pullback]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.feed_forward import ACTIVATIONS
 from transduce.backpropagation.packing import Packing, past_visible
 from transduce.backpropagation.stack import ForwardPass, HandwrittenStack
 from transduce.model.config import SIZES
@@ -23,7 +24,7 @@ HANDLED = Handled(
         "norm_epsilon": "any",
         "positions": ("sinusoidal", "learned", "none"),
         "attention_bias": (False, True),
-        "activation": "any",
+        "activation": ACTIVATIONS,
         "tied": (False, True),
         "embedding_scale": "any",
         "output_bias": (False, True),

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transduce.backpropagation.attention import Memory
 from transduce.backpropagation.dropout import KeyedDropout
+from transduce.backpropagation.feed_forward import ACTIVATIONS
 from transduce.backpropagation.language_model import HANDLED as HANDLED_LANGUAGE_MODELS
 from transduce.backpropagation.language_model import HandwrittenLanguageModel
 from transduce.backpropagation.packing import Packing, past_visible, tokens_visible
@@ -30,7 +31,7 @@ HANDLED = Handled(
         "first_position": "any",
         "scores": ("scaled", "unscaled"),
         "attention_bias": (False, True),
-        "activation": "any",
+        "activation": ACTIVATIONS,
         "tied": ("all", "decoder", "inputs", "none"),
         "source_vocabulary_size": "any",
         "embedding_scale": "any",
