@@ -16,6 +16,7 @@ import pytest
 from tests.cli.conftest import SOURCES, TARGETS, make_model, write_lines
 from tests.cli.forked_commands import Ended, ForkedCommands
 from tests.importing.marian_folder import write_folder
+from tests.translator.test_generating import write_model
 
 from transduce.cli.application import app
 
@@ -25,6 +26,18 @@ TRAINING = ("--train", "corpus.tsv", "--from", "en", "--to", "de", "--preset", "
 SMALL = ("model.d_model=16", "model.heads=2", "model.d_ff=24", "model.layers=1", "model.vocabulary_size=320")
 SHORT = ("training.steps=2", "training.checkpoint_every=1", "training.validate_every=2")
 TRAIN = ("train", *TRAINING, *(word for key in (*SMALL, *SHORT) for word in ("--set", key)))
+LEARN_TREES = (
+    "train",
+    "--train",
+    "trees.ptb",
+    "--valid",
+    "trees.ptb",
+    "--preset",
+    "parsing",
+    "--threads",
+    "1",
+    *tuple(word for key in (*SMALL[:-1], "model.vocabulary_size=330", *SHORT) for word in ("--set", key)),
+)
 
 
 class Output(NamedTuple):
@@ -56,6 +69,10 @@ OUTPUTS: dict[str, tuple[Output, ...]] = {
         Output("dropped", ("filter", "corpus.tsv", "--output", "clean.tsv", "--dropped", "PLACE"), ending=".tsv"),
         Output("report", ("filter", "corpus.tsv", "--output", "clean.tsv", "--report", "PLACE"), ending=".html"),
     ),
+    "parse": (
+        Output("output", ("parse", "trees", "--text", "a dog runs", "--output", "PLACE", "--force"), ending=".txt"),
+    ),
+    "likelihood": (Output("page", ("likelihood", "writer", "text.txt", "--page", "PLACE"), ending=".html"),),
     "attention": (Output("output", ("attention", "model", "it rains", "--output", "PLACE"), ending=".html"),),
     "import_model": (Output("destination", ("import", "marian", "PLACE"), is_folder=True),),
     "paper": (Output("output", ("paper", "claims", "--run", "--budget", "1s", "--output", "PLACE"), is_folder=True),),
@@ -86,6 +103,8 @@ STDOUT: dict[str, tuple[str, ...]] = {
     "calibrate": ("calibrate", "model", "corpus.tsv", "--check"),
     "likelihood": ("likelihood", "model", "corpus.tsv"),
     "filter_corpus": ("filter", "corpus.tsv", "--output", "clean.tsv"),
+    "parse": ("parse", "trees", "--text", "a dog runs"),
+    "generate": ("generate", "writer", "--tokens", "3"),
     "attention": ("attention", "model", "it rains", "--json"),
     "export": ("export", "model", "exported", "--format", "transduce"),
     "serve": (),
@@ -117,6 +136,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, commands: ForkedCommands)
     write_lines(folder / "corpus.tsv", [f"{s}\t{t}" for s, t in zip(SOURCES, TARGETS, strict=True)] * 20)
     write_lines(folder / "text.txt", SOURCES)
     write_folder(folder / "marian")
+    write_model(folder / "writer")
+    write_lines(folder / "trees.ptb", ["(S (NP (DT a) (NN dog)) (VP (VBZ runs)))"] * 20)
+    trained = commands.run(*LEARN_TREES, "--output", "trees", folder=folder)
+    assert trained.code == 0, trained.output
     write_lines(folder / "text.po", ['msgid ""', 'msgstr ""', "", 'msgid "it rains"', 'msgstr ""'])
     for run in ("run", "other_run"):
         trained = commands.run(*TRAIN, "--output", run, folder=folder)
