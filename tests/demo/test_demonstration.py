@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from transduce.demo.demonstration import FULL, DemoSize, demonstrate
+from transduce.demo.demonstration import FULL, DemoSize, demonstrate, demonstrate_writing
 from transduce.pipeline.planning import TrainRequest, choose_experiment, keep_experiment, read_kept_experiment
 from transduce.progress import Silent
 
@@ -67,3 +67,14 @@ def test_the_number_of_steps_fits_the_time_within_bounds() -> None:
     assert FULL.steps(0.04) == 3_000
     assert FULL.steps(2.0) == 800
     assert FULL.steps(1e-4) == 8_000
+
+
+def test_a_language_model_learns_the_english_side_and_writes(tmp_path: Path) -> None:
+    size = DemoSize(pairs=300, held_out=12, training_seconds=1.0)
+    shown = demonstrate_writing(tmp_path, size, seed=1, threads=1, progress=Silent(), stop_requested=lambda: False)
+    assert shown.bits_per_character is not None
+    assert 0 < shown.bits_per_character < 5  # 5 bits choose among 32 characters
+    assert len(shown.written) == 5
+    assert all("\n" not in rest for _, rest in shown.written)
+    assert (tmp_path / "attention.html").is_file()
+    assert json.loads(shown.to_json())["bits_per_character"] == shown.bits_per_character

@@ -16,6 +16,7 @@ class RenumberedTokenizer:
     """
 
     kind: TokenizerKind = "bpe"
+    has_line_breaks = False
 
     def __init__(self, inner: BpeTokenizer) -> None:
         self.inner, self.vocabulary_size = inner, inner.vocabulary_size

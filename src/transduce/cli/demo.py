@@ -18,6 +18,9 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Run all stages in half a minute; the scores are poor.")
     ] = False,
+    language_model: Annotated[
+        bool, typer.Option("--language-model", help="Train a language model on the English side, and write with it.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training; the corpus is always the same.")] = 1,
     threads: Threads = None,
     json_file: Annotated[
@@ -42,16 +45,17 @@ def demo(
         write_corpus(corpus_folder, pairs=pairs)
         typer.echo(f"wrote train, valid, test, test_combinations and test_long as .tsv into {corpus_folder}")
         return
-    from transduce.demo.demonstration import FULL, QUICK, demonstrate
+    from transduce.demo.demonstration import FULL, QUICK, demonstrate, demonstrate_writing
     from transduce.training.interruption import stopping_on_signals
 
-    output = output.with_name(f"{output.name}-quick") if quick else output
+    kind = ("-language-model" if language_model else "") + ("-quick" if quick else "")
+    output = output.with_name(f"{output.name}{kind}")
     require_place_for_folder(output)
     if json_file is not None:
         require_place_for_file(json_file)
     with terminal_progress() as progress, stopping_on_signals() as stop:
         try:
-            shown = demonstrate(
+            shown = (demonstrate_writing if language_model else demonstrate)(
                 output,
                 QUICK if quick else FULL,
                 seed=seed,
@@ -65,9 +69,20 @@ def demo(
         if shown.was_stopped:
             progress.note("stopped and saved. Run the same command to continue.")
             raise typer.Exit(128 + (stop.signal or 2))
-    _show(shown)
+    (_show_writing if language_model else _show)(shown)
     if json_file is not None:
         write_atomically(json_file, shown.to_json())
+
+
+def _show_writing(shown: "Demonstration") -> None:
+    bits = "" if shown.bits_per_character is None else f" ({shown.bits_per_character:.3f} bits per character)"
+    typer.echo(f"\nWhat the model writes after the first words of new sentences{bits}:")
+    for begun, rest in shown.written:
+        typer.echo(f"  {begun} …{rest}")
+    folder = shown.folder
+    typer.echo(f"\nattention of the first: {folder / 'attention.html'}; curves: {folder / 'report.html'}\nNext:")
+    typer.echo(f'  transduce generate {folder} --prompt "{shown.written[0][0]}"')
+    typer.echo("  transduce train --text-file mine.txt --output runs/mine")
 
 
 def _show(shown: "Demonstration") -> None:

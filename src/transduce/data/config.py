@@ -117,9 +117,10 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     """What the target keeps of the trees of a treebank: `tags` of words (else XX), `functions` of labels such as
     NP-SBJ, `empty` elements (-NONE-). (6.3)"""
 
-    pieces: Literal["bpe", "characters", "imported"] = "bpe"
+    pieces: Literal["bpe", "characters", "imported", "byte_pieces"] = "bpe"
     """What a text is cut into: `bpe`, frequent parts of words, or `characters`, which make sentences longer than
-    `max_length` more often. An `imported` model's own pieces need `tokenizer`. (5.1)"""
+    `max_length` more often. The pieces of a model that another program trained
+    (`imported`; `byte_pieces` for GPT-2) need `tokenizer`. (5.1)"""
 
     vocabularies: Literal["shared", "separate"] = "shared"
     """Whether source and target share one vocabulary, as in the paper, or each has its own, learned from its side
@@ -176,8 +177,8 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
         """Refuse to give the tokenizer of one side and learn that of the other."""
         if self.has_source_tokenizer and (self.tokenizer is None) != (self.source_tokenizer is None):
             raise ValueError("Give both tokenizer and source_tokenizer, or neither.")
-        if self.pieces == "imported" and self.tokenizer is None:
-            raise ValueError('pieces = "imported" cannot be learned. Give the tokenizer of an imported model.')
+        if self.pieces in ("imported", "byte_pieces") and self.tokenizer is None:
+            raise ValueError(f'pieces = "{self.pieces}" cannot be learned. Give the tokenizer of an imported model.')
         return self
 
     @model_validator(mode="before")

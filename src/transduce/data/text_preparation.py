@@ -132,6 +132,7 @@ def _tokenizer(
     if config.tokenizer is not None:
         return given_tokenizer(config, "tokenizer")
     assert config.pieces != "imported", "DataConfig asks for the tokenizer then"
+    assert config.pieces != "byte_pieces", "likewise"
     return learn_tokenizer(config.pieces, lines(), vocabulary_size=vocabulary_size, progress=progress)
 
 
@@ -143,11 +144,12 @@ def _encode(
 
     def encoded() -> Iterator[list[int]]:
         for some in in_portions(lines, len):
-            for line, ids in zip(some, tokenizer.encode_all(some), strict=True):
+            broken = [f"{line}\n" for line in some] if tokenizer.has_line_breaks else some
+            for line, ids in zip(some, tokenizer.encode_all(broken), strict=True):
                 if line or config.unit != "line":
                     counts["characters"] += len(line) + 1
                     counts["bytes"] += len(line.encode("utf-8")) + 1
-                    yield [*ids, tokenizer.special.end]
+                    yield ids if tokenizer.has_line_breaks else [*ids, tokenizer.special.end]
             advance(len(some))
 
     with token_store_written(folder, vocabulary_size=tokenizer.vocabulary_size) as writer:

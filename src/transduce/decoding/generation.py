@@ -82,7 +82,12 @@ def _most_probable(model: Stepwise[Any], prompt: Sequence[int], config: Generati
 
 
 def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Return the tokens of a text from its beginning: the start token, and an end token for each line break."""
+    """Return the tokens of a text from its beginning: the start token, and an end token for each line break.
+
+    A tokenizer that has line breaks keeps them.
+    """
+    if tokenizer.has_line_breaks:
+        return [tokenizer.special.start, *tokenizer.encode(text)]
     first, *rest = text.split("\n")
     ids = [tokenizer.special.start, *tokenizer.encode(first)]
     for line in rest:
@@ -106,12 +111,15 @@ def text_pieces(
 ) -> Iterator[str]:
     """Yield the text that tokens add to a prompt as they come, up to the first stop text.
 
-    A piece that may be the beginning of a stop text, or of a character, waits for the next token.
+    A piece that may be the beginning of a stop text, or of a character, waits for the next token. The end token is a
+    line break, or the end if the tokenizer has line breaks of its own.
     """
     line_start = max((place + 1 for place, token in enumerate(prompt) if token == tokenizer.special.end), default=1)
     line, written = list(prompt[line_start:]), ""
     shown = tokenizer.decode(line)
     for token in tokens:
+        if token == tokenizer.special.end and tokenizer.has_line_breaks:
+            break
         if token == tokenizer.special.end:
             written, line, shown = written + tokenizer.decode(line)[len(shown) :] + "\n", [], ""
         else:

@@ -14,10 +14,10 @@ from typing import Any
 import sacrebleu
 
 from transduce.demo.corpus import TextPair, corpus, write_corpus
-from transduce.files import write_atomically
+from transduce.files import make_folder, write_atomically
 from transduce.pipeline.estimate import announcement, seconds_per_step
 from transduce.pipeline.planning import Choice, TrainRequest, choose_experiment, has_learned
-from transduce.pipeline.run import opened_run
+from transduce.pipeline.run import TrainingResult, opened_run
 from transduce.progress import Progress
 from transduce.training.trainer import Ending
 from transduce.translator import Translator
@@ -63,6 +63,10 @@ class Demonstration:
     """Sentences of the test split: English, the model's German, the grammar's German."""
     seconds: dict[str, float] = field(default_factory=dict)
     was_stopped: bool = False
+    bits_per_character: float | None = None
+    """Of a language model."""
+    written: list[tuple[str, str]] = field(default_factory=list)
+    """Beginnings of sentences, and how a language model went on."""
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -75,7 +79,12 @@ class Demonstration:
 
     def to_json(self) -> str:
         """Return scores and times for scripts."""
-        content: dict[str, Any] = {**self.scores, "seconds": {**self.seconds, "total": sum(self.seconds.values())}}
+        written = {} if self.bits_per_character is None else {"bits_per_character": self.bits_per_character}
+        content: dict[str, Any] = {
+            **self.scores,
+            **written,
+            "seconds": {**self.seconds, "total": sum(self.seconds.values())},
+        }
         return json.dumps(content, indent=2) + "\n"
 
 
@@ -93,7 +102,11 @@ def demonstrate(
     with shown.timed("corpus"):
         write_corpus(folder / "corpus", pairs=size.pairs, held_out=size.held_out)
         tests = corpus(pairs=0, held_out=size.held_out)
-    _train(shown, size, seed=seed, threads=threads, progress=progress, stop_requested=stop_requested)
+    files = folder / "corpus"
+    data = {"train": [str(files / "train.tsv")], "valid": [str(files / "valid.tsv")]}
+    languages = {"source_language": "en", "target_language": "de"}
+    request = _request("demo", {**data, **languages}, seed=seed, threads=threads)
+    _train(shown, size, request, progress=progress, stop_requested=stop_requested)
     if shown.was_stopped:
         return shown
     translator = Translator.load(folder, threads=threads)
@@ -109,26 +122,55 @@ def demonstrate(
     return shown
 
 
-def _train(
-    shown: Demonstration,
+def demonstrate_writing(
+    folder: Path,
     size: DemoSize,
     *,
     seed: int,
     threads: int | None,
     progress: Progress,
     stop_requested: Callable[[], bool],
-) -> None:
-    files = shown.folder / "corpus"
-    sections: dict[str, dict[str, Any]] = {
-        "data": {
-            "train": [str(files / "train.tsv")],
-            "valid": [str(files / "valid.tsv")],
-            "source_language": "en",
-            "target_language": "de",
-        },
-        "training": {"seed": seed, **({"threads": threads} if threads else {})},
-    }
-    request = TrainRequest() if has_learned(shown.folder) else TrainRequest(preset="demo", sections=sections)
+) -> Demonstration:
+    """Train a language model on the English side of the corpus, or go on, and write with it."""
+    shown = Demonstration(folder)
+    with shown.timed("corpus"):
+        splits = corpus(pairs=size.pairs, held_out=size.held_out)
+        make_folder(folder / "corpus")
+        for name, pairs in (("train", splits.train), ("valid", splits.valid)):
+            lines = "".join(f"{english}\n" for english, _ in pairs)
+            write_atomically(folder / "corpus" / f"{name}.txt", lines)
+    data = {"text": [str(folder / "corpus" / "train.txt")], "valid": [str(folder / "corpus" / "valid.txt")]}
+    request = _request("gpt-tiny", data, seed=seed, threads=threads)
+    result = _train(shown, size, request, progress=progress, stop_requested=stop_requested)
+    if shown.was_stopped:
+        return shown
+    shown.bits_per_character = result.validation.bits_per_character if result.validation else None
+    with shown.timed("writing"):
+        translator = Translator.load(folder, threads=threads)
+        for number, (english, _) in enumerate(splits.test[:_EXAMPLES]):
+            begun = " ".join(english.split()[:2])
+            shown.written.append((begun, translator.generate(begun, seed=number, stop=("\n",))))
+    with shown.timed("attention"):
+        begun, rest = shown.written[0]
+        page = translator.attention(f"{begun}{rest}"[: translator.longest_sentence - 1]).to_html()
+        write_atomically(folder / "attention.html", page)
+    return shown
+
+
+def _request(preset: str, data: dict[str, Any], *, seed: int, threads: int | None) -> TrainRequest:
+    training = {"seed": seed, **({"threads": threads} if threads else {})}
+    return TrainRequest(preset=preset, sections={"data": data, "training": training})
+
+
+def _train(
+    shown: Demonstration,
+    size: DemoSize,
+    request: TrainRequest,
+    *,
+    progress: Progress,
+    stop_requested: Callable[[], bool],
+) -> TrainingResult:
+    request = TrainRequest() if has_learned(shown.folder) else request
     choice = choose_experiment(request, shown.folder, progress=progress)
     with shown.timed("vocabulary and token store"):
         if not choice.resumes:
@@ -139,6 +181,7 @@ def _train(
                 progress.note(line)
         result = run.train(stop_requested=stop_requested)
     shown.was_stopped = result.ending is Ending.STOPPED
+    return result
 
 
 def _fitted(choice: Choice, folder: Path, size: DemoSize, *, progress: Progress) -> Choice:
@@ -157,6 +200,8 @@ def _fitted(choice: Choice, folder: Path, size: DemoSize, *, progress: Progress)
         "validate_every": steps // _VALIDATIONS,
         "checkpoint_every": max(1, steps // 25),
     }
+    if choice.experiment.training.steps is not None:
+        changes["steps"] = steps
     training = choice.experiment.training.model_copy(update=changes)
     return replace(choice, experiment=choice.experiment.model_copy(update={"training": training}))
 

@@ -13,6 +13,7 @@ from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import bounded_integer
 from transduce.model.config import ModelConfig
+from transduce.model.language_model_config import LanguageModelConfig
 from transduce.model_directory import MOST_LAYERS, Description, Languages, in_card, save_model
 from transduce.networks.cost import parameter_count
 from transduce.tensor_file import Array
@@ -28,7 +29,7 @@ class ForeignModel:
 
     origin: str
     """The format, such as "Hugging Face MarianMT"."""
-    config: ModelConfig
+    config: ModelConfig | LanguageModelConfig
     weights: Mapping[str, Array]
     tokenizers: TokenizerPair
     languages: Languages = Languages()  # noqa: RUF009 - it is frozen
@@ -76,18 +77,19 @@ class ForeignModel:
         return weights
 
     def _card(self, source: Path) -> str:
-        languages = self.languages
+        languages, is_text = self.languages, isinstance(self.config, LanguageModelConfig)
+        title = "A language model" if is_text else f"{languages.source or 'source'} → {languages.target or 'target'}"
+        use = 'generate THIS_FOLDER --prompt "…"' if is_text else 'translate THIS_FOLDER --text "…"'
         assumed = "\n".join(f"- {line}" for line in self.assumptions) or "- nothing"
         licence = self.licence or "unknown: look where you got the model"
         return (
-            f"# {in_card(languages.source or 'source')} → {in_card(languages.target or 'target')}\n\n"
-            "## Where it comes from\n\n"
+            f"# {in_card(title)}\n\n## Where it comes from\n\n"
             f"| | |\n|---|---|\n| imported from | {in_card(source.name)} |\n| format | {self.origin} |\n"
             f"| licence | {in_card(licence)} |\n"
             f"| imported by | transduce {__version__} |\n| parameters | {parameter_count(self.config):,} |\n\n"
             "transduce did not train it. Its authors say on what data it was trained and what it is for.\n\n"
             f"## What was assumed\n\nThe files do not say this:\n\n{assumed}\n\n"
-            '    transduce translate THIS_FOLDER --text "…"\n'
+            f"    transduce {use}\n"
         )
 
 

@@ -8,6 +8,7 @@ from transduce.importing.argos import is_argos, read_argos
 from transduce.importing.ctranslate2 import is_ctranslate2, read_ctranslate2
 from transduce.importing.fairseq import is_fairseq, read_fairseq
 from transduce.importing.foreign_model import ForeignModel
+from transduce.importing.gpt2 import is_gpt2, read_gpt2
 from transduce.importing.huggingface import is_huggingface, read_huggingface
 from transduce.importing.marian import is_marian, read_marian
 from transduce.model_directory import Languages
@@ -15,6 +16,7 @@ from transduce.model_directory import Languages
 Reader = Callable[[Path, Languages], ForeignModel]
 FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
     ("a folder of Hugging Face's MarianMT (config.json, source.spm)", is_huggingface, read_huggingface),
+    ("a folder of GPT-2 (config.json, vocab.json, merges.txt)", is_gpt2, read_gpt2),
     ("a package of Argos Translate (.argosmodel, or its folder)", is_argos, read_argos),
     ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),
     ("a folder of fairseq (a checkpoint *.pt, dict.*.txt)", is_fairseq, read_fairseq),

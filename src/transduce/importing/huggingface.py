@@ -69,7 +69,7 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
         raise ModelError(f"{name} has no model_type, so it is no model of Hugging Face.")
     for side in ("attention_heads", "ffn_dim"):
         refuse(options, {f"decoder_{side}": (options.get(f"encoder_{side}"),)}, name=name)
-    weights = _weights(source)
+    weights = weights_of(source)
     named = {key: value for key, value in tokenizer.items() if isinstance(value, str)}
     languages = Languages(
         source=languages.source or named.get("source_lang"), target=languages.target or named.get("target_lang")
@@ -121,7 +121,8 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
 _EMBEDDINGS = {"model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"}
 
 
-def _weights(source: Path) -> Mapping[str, Array]:
+def weights_of(source: Path) -> Mapping[str, Array]:
+    """Return the weights of a folder of transformers, whatever their file."""
     if (source / "model.safetensors").is_file():
         return read_tensors(source / "model.safetensors")
     path = source / "pytorch_model.bin"

@@ -72,6 +72,7 @@ class ImportedTokenizer:
 
     kind: TokenizerKind = "imported"
     symbols: Sequence[int] = ()
+    has_line_breaks = False
 
     def __init__(
         self, vocabulary: ImportedVocabulary, piece_file: bytes = b"", *, name: str = "tokenizer.model"

@@ -4,6 +4,7 @@
     CharacterTokenizer   one token per character
     WordTokenizer        one token per word, for the symbols of trees; it departs from the first law
     ImportedTokenizer    the vocabulary of a model that another program trained; it departs from the first law
+    ByteTokenizer        GPT-2's byte-level BPE, which normalises nothing
 
 The laws, for any Unicode text x and any ids:
 
@@ -20,7 +21,7 @@ from transduce.text.word_edges import WordEdges
 
 LearnedKind = Literal["bpe", "characters"]
 """The kinds of tokenizer that can be learned from any text."""
-TokenizerKind = Literal["bpe", "characters", "words", "imported"]
+TokenizerKind = Literal["bpe", "characters", "words", "imported", "byte_pieces"]
 """The kinds of tokenizer that can be saved."""
 
 
@@ -55,6 +56,10 @@ class Tokenizer(Protocol):
     @property
     def fingerprint(self) -> str:
         """The SHA-256 of the file; tokenizers with equal fingerprints behave equally."""
+
+    @property
+    def has_line_breaks(self) -> bool:
+        """Whether a line break is a token like others; otherwise a language model writes its end token for it."""
 
     @property
     def word_edges(self) -> WordEdges:

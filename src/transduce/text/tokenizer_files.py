@@ -11,8 +11,15 @@ from typing import Literal
 
 from transduce.errors import ModelError
 from transduce.progress import Progress
-from transduce.text import character_tokenizer, imported_tokenizer, sentencepiece_file, word_tokenizer
+from transduce.text import (
+    byte_tokenizer,
+    character_tokenizer,
+    imported_tokenizer,
+    sentencepiece_file,
+    word_tokenizer,
+)
 from transduce.text.bpe_tokenizer import BpeTokenizer
+from transduce.text.byte_tokenizer import ByteTokenizer
 from transduce.text.character_tokenizer import CharacterTokenizer
 from transduce.text.imported_tokenizer import ImportedTokenizer
 from transduce.text.tokenizer import LearnedKind, Tokenizer
@@ -49,5 +56,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
         return ImportedTokenizer.from_bytes(content, name=str(path))
     if content.startswith(word_tokenizer.HEADER):
         return WordTokenizer.from_bytes(content, name=str(path))
+    if content.startswith(byte_tokenizer.HEADER):
+        return ByteTokenizer.from_bytes(content, name=str(path))
     reader = CharacterTokenizer if content.startswith(character_tokenizer.HEADER) else BpeTokenizer
     return reader.from_bytes(content, name=str(path))

@@ -34,6 +34,8 @@ REMEDY = "Take it from a model directory or run that transduce wrote, or leave i
 class LearnedTokenizer:
     """The part of a tokenizer that follows from its learned pieces and its file."""
 
+    has_line_breaks = False
+
     def __init__(self, learned: Sequence[str], content: bytes) -> None:
         self._content = content
         numbered = [f"⟨{number}⟩" for number in range(len(RESERVED))]

@@ -57,6 +57,8 @@ def generation_config(model: ModelDirectory, **options: Unpack[GenerationOptions
 def written_after(model: Stepwise[Any], tokenizer: Tokenizer, prompt: str, config: GenerationConfig) -> Iterator[str]:
     """Yield the text that the model adds to a prompt, as its tokens come."""
     ids = encode_text(tokenizer, prompt)
+    if tokenizer.has_line_breaks and prompt:  # GPT-2 goes on from a prompt that does not begin with the start token
+        ids = ids[1:]
     return text_pieces(tokenizer, ids, generate_tokens(model, ids, config), config.stop)
 
 
