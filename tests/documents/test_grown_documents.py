@@ -10,7 +10,9 @@ from tests.documents.grown import GRAMMARS, grown
 from tests.documents.growth import MOST_GROWTH, require_linear_growth, seconds
 
 LARGE, PART = 10 << 20, 8
-MOST_BYTES = 120  # of memory for each byte of a document, which is a sentence, a gap, a splice and a report at worst
+MOST_BYTES = (
+    500  # of memory for each byte of a document; short paragraphs of HTML took 290: texts, gaps, splices, report
+)
 MOST_AT_START = 64 << 20
 
 

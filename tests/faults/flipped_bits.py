@@ -26,8 +26,8 @@ SETTINGS: small_run.Settings = {
     "training.keep_checkpoints": 9,
     "training.validate_every": 3,
 }
-BEGUN = 3
-"""The step at which the run is left unfinished."""
+BEGUN = 5
+"""The step at which the run is left unfinished: its average is of this checkpoint, one before and one after it."""
 
 
 def flip(file: Path, chance: random.Random) -> None:
@@ -72,7 +72,7 @@ class FlippedRuns:
         return self.complaints.read_text(encoding="utf-8", errors="replace") if self.complaints.exists() else "silent"
 
     @contextmanager
-    def _flipped(self, number: int) -> Iterator[str]:
+    def _flipped(self, number: int) -> Iterator[Path]:
         """Yield the name of the file in which a bit is flipped; folders are equally likely, then files."""
         chance = random.Random(f"{self.seed}-{number}")
         tops = sorted({name.parts[0] for name in self.files})
@@ -81,13 +81,14 @@ class FlippedRuns:
         shutil.copytree(self.base, self.run)
         flip(self.run / name, chance)
         try:
-            yield f"seed {self.seed}, case {number}, {name}"
+            yield name
         finally:
             shutil.rmtree(self.run)
 
     def case(self, number: int, *, to_the_end: bool) -> str:
         """Start a run with a flipped bit; return how it ended. AssertionError if it has other weights or is a bug."""
-        with self._flipped(number) as where:
+        with self._flipped(number) as flipped:
+            where, damaged = f"seed {self.seed}, case {number}, {flipped}", (self.run / flipped).read_bytes()
             code = self._train(self.run, steps=None if to_the_end else BEGUN)
             assert code in (small_run.FINISHED, small_run.REFUSED), f"{where}: {code}: {self._complaint()}"
             if code == small_run.REFUSED:
@@ -95,6 +96,8 @@ class FlippedRuns:
             found, expected = (
                 (small_run.fingerprint(self.run), self.end) if to_the_end else (weights_by_step(self.run), self.steps)
             )
+            if (self.run / flipped).exists() and (self.run / flipped).read_bytes() == damaged:
+                found.pop(str(flipped) if to_the_end else flipped.parent.name, None)  # it was not needed
             other = [name for name in found if found[name] != expected.get(name)]
             assert not other, f"{where}: {other}"
             return "same weights"

@@ -116,7 +116,7 @@ def _thinned(points: Sequence[list[float]]) -> Iterable[list[float]]:
 
 def _samples(run: Path) -> list[dict[str, Any]]:
     """Return each sample sentence with its translations at a few steps, including the newest."""
-    by_step = {int(str(line["step"])): line["samples"] for line in _read_samples(run)}
+    by_step = {int(line["step"]): line["samples"] for line in _read_samples(run)}
     steps = sorted(by_step)
     if not steps:
         return []
@@ -134,7 +134,16 @@ def _samples(run: Path) -> list[dict[str, Any]]:
 
 def _read_samples(run: Path) -> Iterable[dict[str, Any]]:
     path = run / SAMPLES_FILE
-    return read_metrics(path) if path.exists() else ()
+    return filter(_has_samples, read_metrics(path)) if path.exists() else ()
+
+
+def _has_samples(line: Mapping[str, Any]) -> bool:
+    """Return whether a line is whole: a damaged one is left out of the page."""
+    samples = line.get("samples")
+    return isinstance(samples, list) and all(
+        isinstance(sample, list) and len(sample) == 3 and all(isinstance(text, str) for text in sample)
+        for sample in samples
+    )
 
 
 def _configuration(experiment: ExperimentConfig) -> list[list[str]]:

@@ -113,11 +113,11 @@ def _write_lines(path: Path, lines: Iterable[Measures]) -> None:
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, JsonValue]]:
-    """Yield the reports of a metrics file; skip a line that a kill left incomplete."""
+    """Yield the reports of a metrics file; skip a line that a kill left incomplete, or a bad disk damaged."""
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             report = json.loads(line)
             int(report["step"])
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, OverflowError):
             continue
         yield report

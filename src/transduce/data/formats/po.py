@@ -28,7 +28,7 @@ _KEYWORD = re.compile(
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+("?)\s*+')
 # polib joins the lines of a string or a comment in quadratic time, so longer ones are refused. A licence is shorter.
 _MOST_LINES = 2000
-_MOST_BYTES = 256 << 20
+_MOST_BYTES = 64 << 20
 _LINE_NUMBER = re.compile(r"\(line (\d+)\)(?:: (.*))?")
 _KEY = re.compile(r"[A-Za-z0-9]+(?:[._:/-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
 _FEWEST_KEYS, _SHARE_OF_KEYS = 5, 0.8
