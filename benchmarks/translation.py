@@ -13,10 +13,10 @@ form, which it joins for each batch. In FILE, `base_32k` is with the shortlist i
 
 Without `--base-8k` a model is made of `--source`, a small trained one (the bundled one if none is given), by
 benchmarks/models.py: widened, so that it says what the small one says. Without `--base-32k` the same gets 24,000 pieces
-that occur in no text. Marian takes part where the network is post-norm, the only kind it has. --quick runs base alone
-against CTranslate2 and writes no results but FILE; without it results/translation.json and results/translation.md are
-written next to this file; with --models, those parts of them are renewed. benchmarks/translation_stream.py translates a
-million lines.
+that occur in no text. Marian takes part where the network is post-norm, the only kind it has. Both systems are also
+compared while limited to AVX2. results/translation.json and results/translation.md are written next to this file; with
+--models, those parts of them are renewed. --quick leaves out all but int8 on one core against CTranslate2, and takes
+about five minutes. benchmarks/translation_stream.py translates a million lines.
 """
 
 import argparse
@@ -46,7 +46,13 @@ sys.path.insert(0, str(HERE / "peers"))
 
 from environments import python_of  # noqa: E402
 
-KINDS = {"beam4_batched": (4, False), "greedy_batched": (1, False), "beam4_single": (4, True)}
+KINDS = {
+    "beam4_batched": (4, False),
+    "greedy_batched": (1, False),
+    "beam4_single": (4, True),
+    "greedy_single": (1, True),
+}
+AVX2 = {"TRANSDUCE_INSTRUCTIONS": "avx2", "CT2_FORCE_CPU_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 BATCHES = ((32, "examples"), (64, "examples"), (1024, "tokens"), (2048, "tokens"), (4096, "tokens"))
 BLEU_OF_A_SHORTLIST = 0.1  # what it may cost
 Answer = dict[str, Any]
@@ -116,10 +122,18 @@ def running(name: str, model: Path, **options: Any) -> Iterator[System]:  # noqa
         system.close()
 
 
-def best_ctranslate2(stack: ExitStack, model: Path, lines: list[str], *, cores: str, precision: str) -> System:
+def best_ctranslate2(
+    stack: ExitStack,
+    model: Path,
+    lines: list[str],
+    *,
+    cores: str,
+    precision: str,
+    environments: tuple[dict[str, str], ...] = ({}, {"CT2_FORCE_CPU_ISA": "AVX512"}),
+) -> System:
     """Return CTranslate2 with the fastest of its settings on these lines."""
     systems = []
-    for environment in ({}, {"CT2_FORCE_CPU_ISA": "AVX512"}):
+    for environment in environments:
         name = f"ctranslate2:{precision}"
         system = stack.enter_context(running(name, model, cores=cores, environment=environment))
         systems.append((keep_fastest_batches(system, lines, BATCHES), system))
@@ -204,9 +218,11 @@ def measure(name: str, model: Path, test: tuple[list[str], list[str]], arguments
         options = {"rounds": arguments.rounds, "singles": arguments.singles}
         results["one_core"] = compare(ours, theirs, sample, is_text=True, **options)
         results["ctranslate2_batch"] = theirs.batch
-        exact = quality(ours, lines, references, None)
-        results["systems"] = {"transduce int8": exact, "ctranslate2 int8": quality(theirs, lines, references, None)}
-        if (model / SHORTLIST).is_file() and (not arguments.quick or name == "base_32k"):
+        results["one_core_avx2"] = _compare_with_avx2(model, exported["int8"], lines, arguments)
+        scored = (sample, references[: arguments.sentences]) if arguments.quick else test
+        exact = quality(ours, *scored, None)
+        results["systems"] = {"transduce int8": exact, "ctranslate2 int8": quality(theirs, *scored, None)}
+        if (model / SHORTLIST).is_file() and not arguments.quick:
             _measure_shortlist(results, model, exported["int8"], theirs, test, arguments)
         for label, figures in results["systems"].items():
             print(f"  {label}: {figures['memory_above_import_mb']:.0f} MB above import, BLEU {figures['bleu']:.2f}")
@@ -216,6 +232,17 @@ def measure(name: str, model: Path, test: tuple[list[str], list[str]], arguments
     for system in results["systems"].values():
         system.pop("outputs")
     return results
+
+
+def _compare_with_avx2(model: Path, exported: Path, lines: list[str], arguments: argparse.Namespace) -> Answer:
+    """Return the ratios when both use AVX2 and nothing newer; oneDNN has a setting of its own."""
+    core = str(arguments.core)
+    with ExitStack() as stack:
+        ours = stack.enter_context(running("transduce:int8", model, cores=core, environment=AVX2))
+        theirs = best_ctranslate2(stack, exported, lines[:96], cores=core, precision="int8", environments=(AVX2,))
+        print("both limited to AVX2", flush=True)
+        options = {"rounds": arguments.rounds, "singles": arguments.singles}
+        return compare(ours, theirs, lines[: arguments.sentences], is_text=True, **options)
 
 
 def _measure_shortlist(
@@ -234,8 +261,6 @@ def _measure_shortlist(
         ours = stack.enter_context(running("transduce:int8+shortlist", model, cores=core))
         results["one_core_shortlist"] = compare(ours, theirs, sample, **options)
         results["systems"]["transduce int8+shortlist"] = quality(ours, lines, references, None)
-        if arguments.quick:
-            return
         write_vmap(load_model(model), exported)
         listed = best_ctranslate2(stack, exported, lines[:96], cores=core, precision="int8+vmap")
         results["one_core_both_shortlists"] = compare(ours, listed, sample, **options)
@@ -307,7 +332,9 @@ def cold_start(model: Path) -> float:
 def main() -> None:
     """Read the command line, measure, write the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="base alone, int8 alone, one core: under ten minutes")
+    parser.add_argument(
+        "--quick", action="store_true", help="int8 on one core alone, against CTranslate2: about five minutes"
+    )
     parser.add_argument("--json", type=Path, help="write the ratios to this file")
     parser.add_argument("--source", help="a small trained model to make base models of")
     parser.add_argument("--base-8k", help="a trained model of base size, V 8,000")
@@ -328,6 +355,7 @@ def main() -> None:
         "python": platform.python_version(),
         "load": os.getloadavg()[0],
         "rounds": arguments.rounds,
+        "is_quick": arguments.quick,
         "models": kept.get("models", {}),
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -335,22 +363,22 @@ def main() -> None:
         results["weights"] = {**kept.get("weights", {}), **weights}
         lines, references = test_sentences(arguments)
         results["sentences"] = min(len(lines), arguments.sentences)
-        for name, path in paths.items():
+        for name, path in sorted(paths.items(), reverse=True):  # the small one first
             if arguments.models is None or name in arguments.models:
                 results["models"][name] = measure(name, path, (lines, references), arguments)
-        results["cold_start_seconds"] = cold_start(paths["base_8k"])
+        results["cold_start_seconds"] = cold_start(paths["small"])
     ratios: Answer = {"without_shortlist": {}}
     for name, figures in results["models"].items():
         which = counted(name, figures)
         ratios[name] = {kind: found["ratio"] for kind, found in figures[which].items()}
+        ratios[f"{name}_avx2"] = {kind: found["ratio"] for kind, found in figures["one_core_avx2"].items()}
         if which != "one_core":
             plain = {kind: found["ratio"] for kind, found in figures["one_core"].items()}
             ratios["without_shortlist"][name] = plain
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(ratios, indent=2) + "\n", encoding="utf-8")
-    if not arguments.quick:
-        page.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        page.with_suffix(".md").write_text(report(results), encoding="utf-8")
+    page.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    page.with_suffix(".md").write_text(report(results), encoding="utf-8")
     print(json.dumps(ratios, indent=2))
 
 

@@ -38,7 +38,7 @@ def test_sentences(arguments: argparse.Namespace) -> tuple[list[str], list[str]]
 
 
 def make_models(arguments: argparse.Namespace, folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the models by name, and what their weights are; the small one as well unless it has to be quick."""
+    """Return the models by name, and what their weights are."""
     paths: dict[str, Path] = {}
     weights: dict[str, str] = {}
     source = find_model(arguments.source or BUNDLED)
@@ -55,8 +55,7 @@ def make_models(arguments: argparse.Namespace, folder: Path) -> tuple[dict[str, 
     else:
         paths["base_32k"] = _filled(load_model(paths["base_8k"]), folder, "base_32k")
         weights["base_32k"] = "base_8k with pieces added that occur in no text"
-    if not arguments.quick:
-        paths["small"], weights["small"] = source, _told(source)
+    paths["small"], weights["small"] = source, _told(source)
     return paths, weights
 
 

@@ -26,6 +26,7 @@ def report(results: dict[str, Any]) -> str:
         ]
         where_by_key = {
             "one_core": "CTranslate2, one core, text to text",
+            "one_core_avx2": "CTranslate2, one core, text to text, both limited to AVX2",
             "one_core_shortlist": "CTranslate2, one core, text to text, ours with a shortlist",
             "one_core_both_shortlists": "CTranslate2, one core, text to text, both with shortlists",
             "one_core_tokens_only": "CTranslate2, one core, tokens only",
@@ -49,11 +50,11 @@ def report(results: dict[str, Any]) -> str:
             )
         lines.append("")
     lines += [
-        f"`transduce translate --text` from a cold start: {results['cold_start_seconds']:.2f} s.",
+        f"`transduce translate --text` with the small model from a cold start: {results['cold_start_seconds']:.2f} s.",
         "",
         LENGTHS,
         "",
-        "Made by `python benchmarks/translation.py`.",
+        f"Made by `python benchmarks/translation.py{' --quick' if results['is_quick'] else ''}`.",
         "",
     ]
     return "\n".join(lines)

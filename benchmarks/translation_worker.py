@@ -30,14 +30,11 @@ class Transduce:
     def __init__(self, model: str, precision: str, threads: int) -> None:
         precision, _, shortlist = precision.partition("+")
         self.options = {"stop": "full", "shortlist": bool(shortlist)}
-        import numpy  # noqa: F401 - part of what importing torch costs
-        import torch
-
-        self.at_import = resident()
         from transduce.translator import Translator
 
+        self.at_import = resident()
+
         self.translator = Translator.load(model, precision=precision, threads=threads)  # type: ignore[arg-type]
-        self.torch = torch
 
     def translate(self, lines: list[str], order: dict[str, Any]) -> Outputs:
         """Text to text."""

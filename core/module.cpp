@@ -154,6 +154,12 @@ public:
                         nb::rv_policy::reference);
     }
 
+    // Returns the rows one after the other.
+    std::vector<float> attention(const std::vector<int32_t>& source, const std::vector<int32_t>& target, Index layer) const {
+        nb::gil_scoped_release released;
+        return network_->attention(source, target, layer);
+    }
+
     void select(StateOfBatch& batch, const Sentences& sentences, const Ids& beams, int64_t width) const {
         std::vector<int32_t> parents;
         if (beams.shape(0) != sentences.shape(0)) throw std::invalid_argument("give each sentence its beams");
@@ -242,6 +248,7 @@ NB_MODULE(_core, module) {
         .def("step", &Network::step, "state"_a, "tokens"_a,
              nb::sig("def step(self, state: State, tokens: numpy.typing.NDArray[numpy.int64]) -> "
                      "numpy.typing.NDArray[numpy.float32]"))
+        .def("attention", &Network::attention, "source"_a, "target"_a, "layer"_a)
         .def("select", &Network::select, "state"_a, "sentences"_a, "beams"_a, "width"_a)
         .def("search", &Network::search, "source"_a, "config"_a, "limits"_a, "prefixes"_a, "lists"_a,
              "cancellation"_a.none(),

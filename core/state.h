@@ -24,6 +24,11 @@ struct State {
     std::vector<std::vector<int32_t>> places;  // for each row, the rows of `past` of its positions
     Index length = 0, used = 0, room = 0;  // positions decoded; rows of `past` written and allocated
 
+    // For word alignment: the decoder layer whose attention over the source is noted (none if -1), and its mean over the
+    // heads, a row per decoded position.
+    Index watched = -1;
+    std::vector<float> noted;
+
     // An output layer for each sentence's list of tokens; empty without lists.
     std::vector<std::shared_ptr<const Linear>> outputs;
     std::vector<std::vector<int32_t>> lists;

@@ -51,6 +51,16 @@ void require_tokens(const int32_t* tokens, Index count, Index vocabulary_size) {
                                         std::to_string(vocabulary_size));
 }
 
+// Appends the mean over heads of the attention weights that were computed last.
+void note(State& state, Index keys, Index heads) {
+    const Index room = (keys + LANES - 1) / LANES * LANES;
+    for (Index key = 0; key < keys; ++key) {
+        float total = 0.0f;
+        for (Index head = 0; head < heads; ++head) total += state.space.weights[head * room + key];
+        state.noted.push_back(total / static_cast<float>(heads));
+    }
+}
+
 }  // namespace
 
 Transformer::Transformer(const Config& config, WeightReader& weights, const char* instructions)
@@ -251,8 +261,23 @@ void Transformer::attend_to_source(Sublayers& sublayers, State& state, Index num
         kernels_.attend({projected + row * widths.keys(), memory, memory + widths.keys(), nullptr, state.starts[sentence],
                          state.lengths[sentence], widths.heads, widths.key(), widths.value(), widths.stride(),
                          widths.stride(), mixed + row * widths.values(), space.weights.data()});
+        if (number == state.watched) note(state, state.lengths[sentence], widths.heads);
     }
     sublayers.leave(layer.cross_attention.output, sublayers.input(mixed, widths.values()), layer.cross_attention_norm);
+}
+
+std::vector<float> Transformer::attention(const std::vector<int32_t>& source, const std::vector<int32_t>& target,
+                                          Index layer) const {
+    if (!config_.has_source || layer < 0 || layer >= config_.decoder_layers)
+        throw std::invalid_argument("there is no attention over the source in decoder layer " + std::to_string(layer));
+    const auto state = start(source, {static_cast<Index>(source.size())});
+    state->watched = layer;
+    int32_t newest = static_cast<int32_t>(config_.start);
+    for (const int32_t token : target) {
+        advance(*state, &newest);
+        newest = token;
+    }
+    return std::move(state->noted);
 }
 
 const float* Transformer::advance(State& state, const int32_t* tokens) const {

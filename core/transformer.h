@@ -53,6 +53,9 @@ public:
             visit(*state.outputs[sentence], first, last);
         }
     }
+    // Feeds a finished target; returns a decoder layer's attention over the source, the mean over its heads: a row per target
+    // token, a column per source token.
+    std::vector<float> attention(const std::vector<int32_t>& source, const std::vector<int32_t>& target, Index layer) const;
     // The number of log-probabilities that a step returns for each row.
     Index output_width(const State& state) const;
     // Log-probabilities of the next token of every row, `output_width` apart; valid until the next call.

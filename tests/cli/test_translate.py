@@ -17,7 +17,9 @@ from transduce.errors import TransduceError
         (["a.txt", "--overwrite"], "--overwrite, --resume, --leave-below, --from, --to,"),
         (["a.txt", "--from", "en"], "--overwrite, --resume, --leave-below, --from, --to,"),
         (["a.txt", "--output", "a.txt"], "a.txt exists already. Add --force to overwrite it"),
-        (["a.po", "--json"], "--json and --alternatives are for lines of text"),
+        (["a.po", "--json"], "--json, --alternatives and --alignments are for lines of text"),
+        (["a.po", "--alignments"], "--json, --alternatives and --alignments are for lines of text"),
+        (["--text", "x", "--alignments", "--alternatives", "2"], "--alignments aligns the best translation alone"),
         (["a.po", "a.txt"], "Lines of text and documents cannot be mixed in one command."),
         (["a.po", "--resume"], "Name it with --output."),
         (["a.txt", "--format", "odt"], "--format odt is not known."),
@@ -46,6 +48,17 @@ def test_each_line_of_a_file_becomes_a_line_of_the_output(
     text, output = write_lines(tmp_path / "text.en", SOURCES), tmp_path / "text.de"
     assert transduce("translate", small_model, text, "--output", output, "--threads", "1").exit_code == 0
     assert output.read_text(encoding="utf-8").splitlines() == TARGETS
+
+
+def test_alignments_are_pairs_of_word_numbers(transduce: Command, small_model: Path) -> None:
+    arguments = ("translate", small_model, "--text", "it rains", "--alignments", "--threads", "1")
+    line = transduce(*arguments).stdout.rstrip("\n")
+    text, pairs = line.split(" ||| ") if " ||| " in line else (line.removesuffix(" |||"), "")
+    read = [tuple(map(int, pair.split("-"))) for pair in pairs.split()]
+    assert [target for _, target in read] == list(range(len(text.split())))
+    assert all(source in (0, 1) for source, _ in read)
+    found = json.loads(transduce(*arguments, "--json").stdout)
+    assert found["alignments"] == [list(pair) for pair in read]
 
 
 def test_more_alternatives_than_the_model_has_beams_widen_the_beam(transduce: Command, small_model: Path) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from transduce.decoding.config import DecodingConfig
     from transduce.progress import Progress
     from transduce.translator import Glossary, Translation, Translator
+    from transduce.translator.word_alignment import WordAligner, WordPairs
 
 
 def translate(
@@ -105,6 +107,14 @@ def translate(
     seed: Annotated[int | None, typer.Option(help="With --sample: seed of the random numbers.")] = None,
     precision: PrecisionOption = "auto",
     threads: Threads = None,
+    alignments: Annotated[
+        bool,
+        typer.Option(
+            "--alignments",
+            help="Also write which source word each target word leans on: after ` ||| `, pairs of word numbers from 0, "
+            "source-target (Pharaoh's format), or with --json as `alignments`.",
+        ),
+    ] = False,
     json_output: Annotated[
         bool, typer.Option("--json", help="Write one JSON object per line, with scores and tokens.")
     ] = False,
@@ -139,10 +149,11 @@ def translate(
         leave_below=leave_below,
     )
     if request.documents:
-        _refuse_lines_only(json_output=json_output, alternatives=alternatives)
+        _refuse_lines_only(json_output=json_output, alternatives=alternatives, alignments=alignments)
         require_place(request)
     else:
         _refuse_documents_only(request)
+        _refuse_two_columns(alignments=alignments, alternatives=alternatives, json_output=json_output)
         refuse_to_overwrite(output, force=force)
     from transduce.cli.loading import load_translator
     from transduce.translator import Glossary, read_glossary
@@ -150,14 +161,15 @@ def translate(
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = load_translator(model, precision=precision, threads=threads)
     config = translator.configure(**given_options(options))
+    lines = _LineWriter(json_output, aligner=_aligner(translator) if alignments else None)
     if request.documents:
         fill_documents(translator, config, request, glossary=wanted)
         return
     if text is None and not files and sys.stdin.isatty() and output is None:
-        _translate_interactively(translator, config, glossary=wanted, is_json=json_output)
+        _translate_interactively(translator, config, glossary=wanted, lines=lines)
         return
     with opened_output(output) as stream:
-        _translate_stream(translator, inputs, config, stream, glossary=wanted, is_json=json_output)
+        _translate_stream(translator, inputs, config, stream, glossary=wanted, lines=lines)
 
 
 def _translate_stream(
@@ -167,7 +179,7 @@ def _translate_stream(
     stream: TextIO,
     *,
     glossary: "Glossary",
-    is_json: bool,
+    lines: "_LineWriter",
 ) -> None:
     from transduce.translator.lines import LineReader, translate_lines
 
@@ -177,7 +189,7 @@ def _translate_stream(
     try:
         with _progress_if_output_is_elsewhere(stream) as progress, progress.stage("translating", unit="lines") as stage:
             for number, translation in enumerate(translations, start=1):
-                stream.write(_line(translation, is_json=is_json, is_terminal=stream.isatty()) + "\n")
+                stream.write(lines.line(translation, is_terminal=stream.isatty()) + "\n")
                 if translation.refusal:
                     warnings.append(f"line {number} is left empty: {translation.refusal}")
                 absent = glossary.absent(translation.source, translation.text)
@@ -211,20 +223,20 @@ def _progress_if_output_is_elsewhere(stream: TextIO) -> "AbstractContextManager[
 
 
 def _translate_interactively(
-    translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", is_json: bool
+    translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", lines: "_LineWriter"
 ) -> None:
     languages = translator.languages
     typer.echo("Type a sentence and press Enter; Ctrl-D ends the program.", err=True)
     try:
         while True:
             typer.echo(f"{languages.source or 'source'} > ", nl=False, err=True)
-            line = sys.stdin.readline()
-            if not line:
+            read = sys.stdin.readline()
+            if not read:
                 break
-            if line.strip():
-                translation = translator.translate_all([line.rstrip("\r\n")], config, glossary=glossary)[0]
+            if read.strip():
+                translation = translator.translate_all([read.rstrip("\r\n")], config, glossary=glossary)[0]
                 typer.echo(f"{languages.target or 'target'} > ", nl=False, err=True)
-                typer.echo(_line(translation, is_json=is_json, is_terminal=sys.stdout.isatty()))
+                typer.echo(lines.line(translation, is_terminal=sys.stdout.isatty()))
                 if translation.refusal:
                     typer.echo(f"transduce: {translation.refusal}", err=True)
                 if lost := _losses(translation):
@@ -239,14 +251,41 @@ def _losses(translation: "Translation") -> tuple[str, ...]:
     return (*translation.missing, *translation.missing_numbers)
 
 
-def _line(translation: "Translation", *, is_json: bool, is_terminal: bool) -> str:
+def _aligner(translator: "Translator") -> "WordAligner":
+    from transduce.translator.word_alignment import WordAligner
+
+    return WordAligner(translator)
+
+
+@dataclass(frozen=True)
+class _LineWriter:
+    """Writes a translation as a line of text or JSON, with its word pairs if there is an aligner."""
+
+    is_json: bool
+    aligner: "WordAligner | None"
+
+    def line(self, translation: "Translation", *, is_terminal: bool) -> str:
+        """Return the line; control codes are shown as such on a terminal."""
+        from transduce.translator.word_alignment import pharaoh
+
+        pairs = self.aligner.pairs(translation) if self.aligner else None
+        if self.is_json:
+            return _json_line(translation, pairs)
+        line = _text_line(translation, is_terminal=is_terminal)
+        return line if pairs is None else f"{line} ||| {pharaoh(pairs)}".rstrip()
+
+
+def _json_line(translation: "Translation", pairs: "WordPairs | None") -> str:
+    import dataclasses
+    import json
+
+    found = {**dataclasses.asdict(translation), "text": translation.text}
+    return json.dumps(found if pairs is None else {**found, "alignments": pairs}, ensure_ascii=False)
+
+
+def _text_line(translation: "Translation", *, is_terminal: bool) -> str:
     from transduce.translator.lines import on_one_line
 
-    if is_json:
-        import dataclasses
-        import json
-
-        return json.dumps({**dataclasses.asdict(translation), "text": translation.text}, ensure_ascii=False)
     texts = [on_one_line(alternative.text) for alternative in translation.alternatives]
     if is_terminal:
         texts = [shown(text) for text in texts]
@@ -296,11 +335,20 @@ def refuse_to_overwrite(output: Path | None, *, force: bool) -> None:
     require_place_for_file(output)
 
 
-def _refuse_lines_only(*, json_output: bool, alternatives: int | None) -> None:
+def _refuse_lines_only(*, json_output: bool, alternatives: int | None, alignments: bool) -> None:
     from transduce.errors import DataError
 
-    if json_output or alternatives is not None:
-        raise DataError("--json and --alternatives are for lines of text; a document has one translation per segment.")
+    if json_output or alternatives is not None or alignments:
+        raise DataError(
+            "--json, --alternatives and --alignments are for lines of text; a document has one translation per segment."
+        )
+
+
+def _refuse_two_columns(*, alignments: bool, alternatives: int | None, json_output: bool) -> None:
+    from transduce.errors import DataError
+
+    if alignments and alternatives is not None and not json_output:
+        raise DataError("--alignments aligns the best translation alone. Leave --alternatives out, or add --json.")
 
 
 def _refuse_documents_only(request: DocumentRequest) -> None:

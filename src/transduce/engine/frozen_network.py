@@ -5,7 +5,7 @@ search in C++ (`beam_search`). Several threads may use one network at once: the 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -112,6 +112,14 @@ class FrozenNetwork:
         self._network.select(state.inner, *own, state.beams)
         state.beams = beams_BW.shape[1]
         return state
+
+    def attention(self, source: Sequence[int], target: Sequence[int], *, layer: int) -> NDArray[np.float32]:
+        """Return a decoder layer's attention over the source while it reads a finished target, shape (T, S).
+
+        It is the mean over the layer's heads.
+        """
+        rows = self._network.attention(list(source), list(target), layer)
+        return np.array(rows, dtype=np.float32).reshape(len(target), len(source))
 
     def restrict(self, state: FrozenState, lists_BL: Ids, is_padding_BL: Booleans) -> None:
         """Restrict each sentence's output layer to the tokens of its list."""

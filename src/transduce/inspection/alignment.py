@@ -11,43 +11,56 @@ averaged, so that a row still sums to 1 at most.
     entropy of a row = -Σ_k w_k log2 w_k, at most log2 of the number of keys
 """
 
-import math
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from transduce.inspection.contract import AlignmentEntry
 
+Weights = NDArray[np.float32]
+
 
 def align(
-    cross_LHTS: Tensor, *, block: str, source_words: Sequence[int | None], target_words: Sequence[int | None]
+    cross_LHTS: Weights, *, block: str, source_words: Sequence[int | None], target_words: Sequence[int | None]
 ) -> AlignmentEntry:
     """Return the alignment of the words that the tokens belong to; a token without a word takes no part."""
-    depth = cross_LHTS.size(0)
-    layer = depth - 2 if depth > 2 else depth - 1
+    layer = layer_for_alignment(len(cross_LHTS))
+    soft = between_words(cross_LHTS[layer].mean(axis=0), source_words=source_words, target_words=target_words)
+    rounded = [[round(value, 4) for value in row] for row in soft]
+    return AlignmentEntry(block=block, layer=layer, soft=rounded, hard=list(strongest(soft)))
+
+
+def layer_for_alignment(depth: int) -> int:
+    """Return which layer of a decoder of this depth aligns words."""
+    return depth - 2 if depth > 2 else depth - 1
+
+
+def between_words(
+    mean_TS: Weights, *, source_words: Sequence[int | None], target_words: Sequence[int | None]
+) -> tuple[tuple[float, ...], ...]:
+    """Return the weights between words, given those between tokens and the word of each token."""
     source_SW, target_TW = _membership(source_words), _membership(target_words)
-    mean_TS = cross_LHTS[layer].mean(dim=0)
-    from_words = target_TW.T / target_TW.sum(dim=0)[:, None]
-    soft = (from_words @ mean_TS @ source_SW).tolist()
-    return AlignmentEntry(
-        block=block,
-        layer=layer,
-        soft=[[round(value, 4) for value in row] for row in soft],
-        hard=[max(range(len(row)), key=row.__getitem__) if row else None for row in soft],
-    )
+    from_words = target_TW.T / target_TW.sum(axis=0)[:, None]
+    return tuple(map(tuple, (from_words @ mean_TS @ source_SW).tolist()))
 
 
-def mean_entropy(weights_LHQK: Tensor) -> Tensor:
+def strongest(soft: Sequence[Sequence[float]]) -> tuple[int | None, ...]:
+    """Return the source word with the most weight for each target word; None without source words."""
+    return tuple(max(range(len(row)), key=row.__getitem__) if row else None for row in soft)
+
+
+def mean_entropy(weights_LHQK: Weights) -> Weights:
     """Return how spread out each head's rows are on average, in bits, shape (L, H)."""
-    nats_LHQ: Tensor = torch.special.entr(weights_LHQK).sum(dim=-1)
-    return nats_LHQ.mean(dim=-1) / math.log(2.0)
+    logs_LHQK = np.log2(weights_LHQK, out=np.zeros_like(weights_LHQK), where=weights_LHQK > 0)
+    entropy_LH: Weights = -(weights_LHQK * logs_LHQK).sum(axis=-1).mean(axis=-1)
+    return entropy_LH
 
 
-def _membership(words: Sequence[int | None]) -> Tensor:
+def _membership(words: Sequence[int | None]) -> Weights:
     """Return 1 where a token (row) belongs to a word (column)."""
     count = max((word for word in words if word is not None), default=-1) + 1
-    membership = torch.zeros(len(words), count)
+    membership = np.zeros((len(words), count), dtype=np.float32)
     for token, word in enumerate(words):
         if word is not None:
             membership[token, word] = 1.0

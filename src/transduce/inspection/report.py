@@ -161,7 +161,7 @@ def _alignment(
     for name, block in blocks.items():
         if (block.queries, block.keys) == ("target", "source"):
             return align(
-                block.weights_LHQK,
+                block.weights_LHQK.numpy(),
                 block=name,
                 source_words=[token.word for token in source.tokens],
                 target_words=[token.word for token in target.tokens],
@@ -196,7 +196,7 @@ def block_entry(block: AttentionBlock, *, has_numbers: bool) -> BlockEntry:
         keys=block.keys,
         shape=(layers, heads, queries, keys),
         base64_f16=base64.b64encode(halves).decode("ascii"),
-        entropy=[[round(value, 4) for value in row] for row in mean_entropy(block.weights_LHQK).tolist()],
+        entropy=[[round(value, 4) for value in row] for row in mean_entropy(block.weights_LHQK.numpy()).tolist()],
         has_projections=block.projections is not None,
         numbers=numbers_entry(block.projections) if has_numbers and block.projections is not None else None,
     )
