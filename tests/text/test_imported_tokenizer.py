@@ -17,7 +17,8 @@ from transduce.text.piece_file import read_piece_file
 
 ODD = (
     "", " ", "  two  spaces ", "tab\there", "ﬁne ½ ＡＢＣ", "e\u0301 Å", "...... 000000 aaaaaaa ------", "日本語です",
-    "\x1f", "\u00a8x", "▁mark ▁▁", ">>deu<< the other", "then%sthe", "\u3000wide", "zero\u200bwidth", "x" * 700, "👩‍🚀👩‍🚀",
+    "\x1f",
+    "\u00a8x", "▁mark ▁▁", ">>deu<< the other", "then%sthe", "\u3000wide", "zero\u200bwidth", "x" * 700, "👩‍🚀👩‍🚀",
 )  # fmt: skip
 
 
