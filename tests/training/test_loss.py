@@ -214,8 +214,8 @@ from transduce.networks.output import Output
 from transduce.training.loss import token_loss
 from transduce.training.smoothing import Smoothing
 torch.set_num_threads(1)
-hidden_BTD = torch.randn(1, 25_000, 512, requires_grad=True)
-matrix_VD = torch.nn.Parameter(torch.randn(37_000, 512) / 512**0.5)
+hidden_BTD = torch.randn(1, 25_000, WIDTH, requires_grad=True)
+matrix_VD = torch.nn.Parameter(torch.randn(37_000, WIDTH) / WIDTH**0.5)
 target_BT = torch.randint(1, 37_000, (1, 25_000))
 warm = torch.randn(64, 64, dtype=torch.bfloat16); warm @ warm
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -228,10 +228,13 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux alone")
-def test_the_paper_s_step_needs_at_most_a_gibibyte_beside_activations() -> None:
-    result = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(("width", "limit"), [(64, 256), pytest.param(512, 1024, marks=pytest.mark.extended)])
+def test_the_paper_s_step_needs_at_most_a_gibibyte_beside_activations(width: int, limit: int) -> None:
+    """All logits would take 1,765 MiB in bf16. A narrow model shows as well whether they are there at once."""
+    program = MEASURE.replace("WIDTH", str(width))
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     print(f"{float(result.stdout):.0f} MiB")
-    assert float(result.stdout) < 1024
+    assert float(result.stdout) < limit
 
 
 def test_memory_for_logits_is_kept_and_leaves_no_trace_in_a_loss() -> None:
