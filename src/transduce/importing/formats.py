@@ -16,8 +16,8 @@ Reader = Callable[[Path, Languages], ForeignModel]
 FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
     ("a folder of Hugging Face's MarianMT (config.json, source.spm)", is_huggingface, read_huggingface),
     ("a package of Argos Translate (.argosmodel, or its folder)", is_argos, read_argos),
-    ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),
     ("a folder of fairseq (a checkpoint *.pt, dict.*.txt)", is_fairseq, read_fairseq),
+    ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),
     ("a directory of CTranslate2 (model.bin)", is_ctranslate2, read_ctranslate2),
 )
 

@@ -58,8 +58,9 @@ _OTHERS = {
 
 
 def is_huggingface(source: Path) -> bool:
-    """Return whether a folder is one of Hugging Face's MarianMT."""
-    return (source / "config.json").is_file() and (source / "source.spm").is_file()
+    """Return whether a folder is one of Hugging Face's MarianMT; with model.bin it is one of CTranslate2."""
+    names = ("config.json", "source.spm")
+    return all((source / name).is_file() for name in names) and not (source / "model.bin").is_file()
 
 
 def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
