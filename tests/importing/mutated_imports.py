@@ -1,7 +1,7 @@
 """Imports of files as an attacker would send them, in a process of their own: `python -m … FOLDER COUNT SEED`.
 
 One to three files of the folder are damaged, with their structure in mind, then imported. The last line printed is
-JSON: how many were read, the slowest import, the memory beyond the start, and what must not happen: other errors, and
+JSON: how many were read, the slowest import, the most memory of one, and what must not happen: other errors, and
 events of Python that run code.
 """
 
@@ -101,11 +101,13 @@ def imported(folder: Path, destination: Path) -> bool:
     return True
 
 
-def most_memory() -> int:
-    """Return the most memory that this process has had, in kB; on Linux since it began, not its parent's."""
-    status = Path("/proc/self/status")
+def most_memory(*, from_now: bool = False) -> int:
+    """Return the most memory that this process has had, in kB; on Linux, `from_now` on if that was asked before."""
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if from_now:
+        reset.write_text("5")
     return int(next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")))
 
 
@@ -122,24 +124,23 @@ def main(original: Path, count: int, seed: int) -> None:
                 events.append(f"{event} {arguments!r:.300}")
 
         sys.addaudithook(listen)
-        before, slowest, read, errors = most_memory(), 0.0, 0, list[str]()
+        slowest, read, grown, errors = 0.0, 0, 0, list[str]()
         for number in range(seed, seed + count):
             chance, folder, made = random.Random(number), Path(place) / "copy", Path(place) / "made"
             shutil.copytree(original, folder)
             files = sorted(path for path in folder.rglob("*") if path.is_file())
             for path in chance.sample(files, min(len(files), chance.choice((1, 1, 1, 3)))):
                 path.write_bytes(mutated(path, chance))
-            start = time.process_time()
+            before, start = most_memory(from_now=True), time.process_time()  # without the memory for the damage
             try:
                 read += imported(folder, made)
             except Exception:  # the campaign reports it
                 errors.append(f"{number}: {traceback.format_exc(limit=-3)}")
-            slowest = max(slowest, time.process_time() - start)
+            slowest, grown = max(slowest, time.process_time() - start), max(grown, most_memory() - before)
             gc.collect()  # the caches of a tokenizer refer to it: count the memory of one import, not of many
             shutil.rmtree(folder)
             shutil.rmtree(made, ignore_errors=True)
         is_watching.clear()
-        grown = most_memory() - before
     print(json.dumps({"read": read, "slowest": slowest, "kilobytes": grown, "errors": errors[:5], "events": events}))
 
 

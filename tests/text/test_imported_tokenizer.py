@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.text.foreign_pieces import KINDS, imported, trained_pieces
 
 from transduce.errors import ModelError
+from transduce.text.characters_map import CharactersMap
 from transduce.text.imported_tokenizer import ImportedTokenizer, ImportedVocabulary
 from transduce.text.normalization import normalize
 from transduce.text.piece_cutting import PieceCutter
@@ -83,6 +84,11 @@ def test_codes_join_the_best_pair_first() -> None:
     tokenizer = ImportedTokenizer(vocabulary)
     assert [tokenizer.piece(token) for token in tokenizer.encode("lower lo x")] == ["low@@", "er", "l@@", "o", "<unk>"]
     assert tokenizer.decode(tokenizer.encode("lower a")) == "lower a"
+
+
+def test_a_characters_map_beyond_all_sense_is_refused_before_it_takes_memory() -> None:
+    with pytest.raises(ModelError, match="at most 4,194,304 are read"):
+        CharactersMap((5 << 20).to_bytes(4, "little") + bytes(5 << 20), name="x")
 
 
 @pytest.mark.parametrize("damage", ["padding", "twice", "json", "pieces"])

@@ -58,34 +58,25 @@ def read_ctranslate2(source: Path, languages: Languages) -> ForeignModel:
     layers, others = renamed(file.variables)
     options = _Options(file, others, path)
     matrices = _matrices(file.variables, path)
-    own, other = _vocabularies(source, settings, matrices)
-    pair, embeddings, tied = fitted(
-        own,
-        other,
-        matrices,
-        to=languages.target,
-        source_end=bool(settings.get("add_source_eos")),
-    )
+    first, second = _vocabularies(source, settings, matrices)
+    ends = bool(settings.get("add_source_eos"))
+    vocabularies = fitted(first, second, matrices, to=languages.target, source_end=ends)
     positions, tables = _positions(file.variables, path)
-    norms = [f"{stack}.final_norm.weight" in layers for stack in STACKS]
     config = model_config(
         name=str(path),
-        vocabulary_size=pair.vocabulary_size,
-        source_vocabulary_size=pair.source_vocabulary_size,
+        **vocabularies.options,
         **sizes(layers, path),
         **options.values(),
         **positions,
         norm_epsilon=settings.get("layer_norm_epsilon") or 1e-5,
-        final_norm=any(norms),
+        final_norm="encoder.final_norm.weight" in layers,
         embedding_norm="encoder.embedding_norm.weight" in layers,
-        tied=tied,
-        output_bias=matrices.bias_V is not None or "embeddings.output_bias_V" in embeddings,
     )
     return ForeignModel(
         origin="CTranslate2",
         config=config,
-        weights=embeddings | with_biases(layers) | tables,
-        tokenizers=pair,
+        weights=vocabularies.weights | with_biases(layers) | tables,
+        tokenizers=vocabularies.tokenizers,
         languages=languages,
         decoding={"beam": 4, "length_penalty": 1.0},
         assumptions=(

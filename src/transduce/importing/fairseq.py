@@ -68,21 +68,19 @@ def read_fairseq(source: Path, languages: Languages) -> ForeignModel:
         target=languages.target or _text(options, "target_lang"),
     )
     matrices, (first, second) = _matrices(weights, path), _vocabularies(source, options, languages)
-    pair, embeddings, tied = fitted(first, second, matrices, to=languages.target)
+    vocabularies = fitted(first, second, matrices, to=languages.target)
     positions, tables = _positions(weights, options, path)
     config = model_config(
         name=name,
-        vocabulary_size=pair.vocabulary_size,
-        source_vocabulary_size=pair.source_vocabulary_size,
+        **vocabularies.options,
         **_sizes(options, layers),
         **positions,
-        tied=tied,
     )
     return ForeignModel(
         origin="fairseq",
         config=config,
-        weights=embeddings | layers | tables,
-        tokenizers=pair,
+        weights=vocabularies.weights | layers | tables,
+        tokenizers=vocabularies.tokenizers,
         languages=languages,
         decoding={"beam": 5, "length_penalty": 1.0},
         assumptions=_assumptions(first),

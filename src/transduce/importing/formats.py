@@ -18,8 +18,8 @@ FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
     ("a folder of Hugging Face's MarianMT (config.json, source.spm)", is_huggingface, read_huggingface),
     ("a folder of GPT-2 (config.json, vocab.json, merges.txt)", is_gpt2, read_gpt2),
     ("a package of Argos Translate (.argosmodel, or its folder)", is_argos, read_argos),
-    ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),
     ("a folder of fairseq (a checkpoint *.pt, dict.*.txt)", is_fairseq, read_fairseq),
+    ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),
     ("a directory of CTranslate2 (model.bin)", is_ctranslate2, read_ctranslate2),
 )
 

@@ -50,12 +50,17 @@ _EXPECTED = {
     "add_bias_logits": (False, True),
     "activation_function": tuple(ACTIVATIONS),
 }
-_COMPUTED = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+_OTHERS = {
+    *("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"),  # computed
+    *("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"),
+    *("model.final_logits_bias", "model.lm_head.weight"),
+}
 
 
 def is_huggingface(source: Path) -> bool:
-    """Return whether a folder is one of Hugging Face's MarianMT."""
-    return (source / "config.json").is_file() and (source / "source.spm").is_file()
+    """Return whether a folder is one of Hugging Face's MarianMT; with model.bin it is one of CTranslate2."""
+    names = ("config.json", "source.spm")
+    return all((source / name).is_file() for name in names) and not (source / "model.bin").is_file()
 
 
 def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
@@ -75,39 +80,17 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
         source=languages.source or named.get("source_lang"), target=languages.target or named.get("target_lang")
     )
     layers, others = renamed({key.removeprefix("model."): array for key, array in weights.items()})
-    unknown = (
-        {"model." + key for key in others}
-        - _EMBEDDINGS
-        - {*_COMPUTED, "model.final_logits_bias", "model.lm_head.weight"}
-    )
+    unknown = {"model." + key for key in others} - _OTHERS
     if unknown:
         raise ModelError(f"{source} holds the weight {min(unknown):.100}, which MarianMT does not have.")
     sides = _vocabularies(source, options, separate=bool(tokenizer.get("separate_vocabs")))
-    pair, embeddings, tied = fitted(*sides, _embeddings(weights, options, name=name), to=languages.target)
-    config = model_config(
-        name=name,
-        vocabulary_size=pair.vocabulary_size,
-        source_vocabulary_size=pair.source_vocabulary_size,
-        d_model=options.get("d_model"),
-        encoder_layers=options.get("encoder_layers"),
-        decoder_layers=options.get("decoder_layers"),
-        layers=options.get("encoder_layers"),
-        heads=options.get("encoder_attention_heads"),
-        d_ff=options.get("encoder_ffn_dim"),
-        activation=ACTIVATIONS[options.get("activation_function", "gelu")],
-        norm=_NORMS[options["model_type"]],
-        norm_epsilon=1e-5,
-        positions="sinusoidal_halves",
-        attention_bias=True,
-        tied=tied,
-        embedding_scale=None if options.get("scale_embedding", False) else 1.0,
-        output_bias=True,
-    )
+    vocabularies = fitted(*sides, _embeddings(weights, options, name=name), to=languages.target)
+    config = model_config(name=name, **vocabularies.options, **_sizes(options))
     return ForeignModel(
         origin=f"Hugging Face {'MarianMT' if config.norm == 'post' else 'Pegasus'}",
         config=config,
-        weights=embeddings | layers,
-        tokenizers=pair,
+        weights=vocabularies.weights | layers,
+        tokenizers=vocabularies.tokenizers,
         languages=languages,
         decoding=_decoding(source, options),
         assumptions=(
@@ -118,7 +101,21 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     )
 
 
-_EMBEDDINGS = {"model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"}
+def _sizes(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "d_model": options.get("d_model"),
+        "layers": options.get("encoder_layers"),
+        "encoder_layers": options.get("encoder_layers"),
+        "decoder_layers": options.get("decoder_layers"),
+        "heads": options.get("encoder_attention_heads"),
+        "d_ff": options.get("encoder_ffn_dim"),
+        "activation": ACTIVATIONS[options.get("activation_function", "gelu")],
+        "norm": _NORMS[options["model_type"]],
+        "norm_epsilon": 1e-5,
+        "positions": "sinusoidal_halves",
+        "attention_bias": True,
+        "embedding_scale": None if options.get("scale_embedding", False) else 1.0,
+    }
 
 
 def weights_of(source: Path) -> Mapping[str, Array]:

@@ -74,26 +74,20 @@ def read_marian(source: Path, languages: Languages) -> ForeignModel:
     if unknown:
         raise ModelError(f"{path} holds the weight {min(unknown):.100}, which transduce does not know.")
     matrices, sizes = _matrices(file.weights, path), _sizes(options, layers, name)
-    first, second = (
-        _vocabulary(source, vocabulary, rows_VD, place)
-        for place, (vocabulary, rows_VD) in enumerate(
-            zip(_vocabulary_paths(source, search), (matrices.source_VD, matrices.target_VD), strict=True)
-        )
-    )
-    pair, embeddings, tied = fitted(first, second, matrices, to=languages.target)
+    paths = _vocabulary_paths(source, search)
+    first = _vocabulary(paths[0], source / "source.spm", matrices.source_VD)
+    second = _vocabulary(paths[1], source / "target.spm", matrices.target_VD)
+    vocabularies = fitted(first, second, matrices, to=languages.target)
     shortlists = sorted(source.glob("lex*.bin"))
     return ForeignModel(
         origin="Marian",
         config=model_config(
             name=name,
-            vocabulary_size=pair.vocabulary_size,
-            source_vocabulary_size=pair.source_vocabulary_size,
+            **vocabularies.options,
             **sizes,
-            tied=tied,
-            output_bias="embeddings.output_bias_V" in embeddings,
         ),
-        weights=embeddings | layers,
-        tokenizers=pair,
+        weights=vocabularies.weights | layers,
+        tokenizers=vocabularies.tokenizers,
         languages=_languages(languages, path),
         decoding=_decoding(search) | ({"shortlist": True} if shortlists else {}),
         assumptions=(
@@ -101,7 +95,7 @@ def read_marian(source: Path, languages: Languages) -> ForeignModel:
             *(f"{key} = {search[key]} of decoder.yml is left out" for key in ("word-penalty",) if key in search),
         ),
         licence=licence_of(source),
-        shortlist=read_marian_shortlist(shortlists[0], first.pieces, pair) if shortlists else None,
+        shortlist=read_marian_shortlist(shortlists[0], first.pieces, vocabularies.tokenizers) if shortlists else None,
     )
 
 
@@ -186,13 +180,12 @@ def _vocabulary_paths(source: Path, search: Options) -> list[Path]:
     raise ModelError(f"{source} has no vocabulary: vocab….spm, srcvocab….spm and trgvocab….spm, or vocab.yml.")
 
 
-def _vocabulary(source: Path, path: Path, rows_VD: Array, place: int) -> ForeignVocabulary:
+def _vocabulary(path: Path, cutting: Path, rows_VD: Array) -> ForeignVocabulary:
     if path.suffix == ".spm":
         piece_file = bytes_of(path, largest=LARGEST_FILE)
         pieces = list(read_piece_file(piece_file, name=str(path)).names)
         return ForeignVocabulary(pieces, str(path), start="</s>", piece_file=piece_file)
     pieces = numbered_pieces(pieces_to_ids(bytes_of(path, largest=LARGEST_JSON), name=str(path)), name=str(path))
-    cutting = source / ("source.spm", "target.spm")[place]
     if not cutting.is_file():
         raise ModelError(f"{path} is a vocabulary without a way to cut text: {cutting.name} is missing beside it.")
     piece_file = bytes_of(cutting, largest=LARGEST_FILE)

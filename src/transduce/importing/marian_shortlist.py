@@ -18,7 +18,7 @@ from transduce.text.tokenizer_pair import TokenizerPair
 
 _MAGIC = 0xF11A48D5013417F5
 _LARGEST_FILE = 1 << 30
-_MOST_NUMBERS = 64 << 20
+_MOST_NUMBERS = 32 << 20
 
 
 def read_marian_shortlist(path: Path, pieces: Sequence[str], pair: TokenizerPair) -> Shortlist:

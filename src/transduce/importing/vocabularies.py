@@ -52,6 +52,25 @@ class ForeignVocabulary:
         return ImportedTokenizer(vocabulary, self.piece_file, name=self.name)
 
 
+@dataclass(frozen=True)
+class FittedVocabularies:
+    """The tokenizers, and the embeddings that belong to them under our names."""
+
+    tokenizers: TokenizerPair
+    weights: dict[str, Array]
+    tied: str
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The options of the network that follow."""
+        return {
+            "vocabulary_size": self.tokenizers.vocabulary_size,
+            "source_vocabulary_size": self.tokenizers.source_vocabulary_size,
+            "tied": self.tied,
+            "output_bias": "embeddings.output_bias_V" in self.weights,
+        }
+
+
 def fitted(
     source: ForeignVocabulary,
     target: ForeignVocabulary,
@@ -59,8 +78,8 @@ def fitted(
     *,
     to: str | None,
     source_end: bool = True,
-) -> tuple[TokenizerPair, dict[str, Array], str]:
-    """Return the tokenizers, the embeddings under our names, and the value of `tied`.
+) -> FittedVocabularies:
+    """Return the tokenizers and the embeddings under our names.
 
     Where a vocabulary has no piece for padding, it is added. `to` is the language for `target_tag`.
     """
@@ -73,7 +92,8 @@ def fitted(
     matrices = matrices.padded(source=padding_of(source.pieces) is None, target=padding_of(target.pieces) is None)
     weights, tied = matrices.named(has_one_vocabulary=list(source.pieces) == list(target.pieces))
     own = source.tokenizer(tag=target_tag(source.pieces, to))
-    return tokenizer_pair(own, target.tokenizer(tag=None), weights, source_end=source_end), weights, tied
+    pair = tokenizer_pair(own, target.tokenizer(tag=None), weights, source_end=source_end)
+    return FittedVocabularies(pair, weights, tied)
 
 
 def tokenizer_pair(

@@ -15,6 +15,7 @@ import numpy as np
 from transduce.errors import ModelError
 
 _CACHED_WORDS = 1 << 15
+_LARGEST_TRIE = 4 << 20  # bytes; that of sentencepiece's nmt_nfkc has 237,000
 _LONGEST_CACHED_WORD = 64
 _SPACE = 0x20
 _LONGEST = 256  # bytes of a key and of a replacement; the longest replacement in sentencepiece.s own maps has 33
@@ -27,6 +28,8 @@ class CharactersMap:
         length = int.from_bytes(content[:4], "little") if content else 0
         if content and (length % 4 or not 4 <= length <= len(content) - 4):
             raise ModelError(f"{name} is damaged: its characters map has no trie.")
+        if length > _LARGEST_TRIE:
+            raise ModelError(f"{name} has a characters map of {length:,} bytes; at most {_LARGEST_TRIE:,} are read.")
         units = np.frombuffer(content[4 : 4 + length], dtype="<u4").astype(np.int64)
         self._labels: list[int] = (units & 0x8000_00FF).tolist()
         self._offsets: list[int] = ((units >> 10) << ((units & (1 << 9)) >> 6)).tolist()
