@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -93,9 +94,10 @@ def imported(folder: Path, destination: Path) -> bool:
     """Import the folder, or the one package in it, and cut a text; return whether it was read."""
     package = next(iter(sorted(folder.glob("*.argosmodel"))), folder)
     try:
-        model = import_model(package, destination, Languages(source="en", target="de"))
-        for side in (model.tokenizers.source, model.tokenizers.target):
-            side.decode(side.encode(TEXT))
+        with warnings.catch_warnings(action="error"):
+            model = import_model(package, destination, Languages(source="en", target="de"))
+            for side in (model.tokenizers.source, model.tokenizers.target):
+                side.decode(side.encode(TEXT))
     except ModelError:
         return False
     return True

@@ -82,6 +82,5 @@ def _in_floats(name: str, variables: dict[str, Array]) -> Array:
         factors = scale.reshape(-1, *[1] * (array.ndim - 1))
     else:
         factors = np.full((), _OLD_INT16_SCALE, np.float32) if scale is None else scale.reshape(())
-    with np.errstate(divide="ignore", invalid="ignore"):  # weights that are not finite are refused later
-        found: Array = array.astype(np.float32) / factors
+    found: Array = array.astype(np.float32) / factors
     return found

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from transduce.errors import ModelError
 from transduce.importing.argos import is_argos, read_argos
 from transduce.importing.ctranslate2 import is_ctranslate2, read_ctranslate2
@@ -34,6 +36,7 @@ def import_model(source: Path, folder: Path, languages: Languages) -> ForeignMod
     if reader is None:
         known = "; ".join(title for title, _, _ in FORMATS)
         raise ModelError(f"{source} is of no format that transduce imports. These are: {known}.")
-    model = reader(source, languages)
-    model.save(folder, source=source.resolve())
+    with np.errstate(all="ignore"):  # `save` refuses weights that are not finite
+        model = reader(source, languages)
+        model.save(folder, source=source.resolve())
     return model

@@ -100,7 +100,6 @@ def _bin(path: Path) -> Iterator[tuple[str, Array]]:
 def _widened(name: str, array: Array, factor: memoryview) -> Array:
     if array.ndim != 2:
         raise ValueError
-    with np.errstate(divide="ignore", invalid="ignore"):  # weights that are not finite are refused later
-        numbers = array.astype(np.float32) / np.frombuffer(factor, "<f4")[0]
+    numbers = array.astype(np.float32) / np.frombuffer(factor, "<f4")[0]
     found: Array = numbers if "Wemb" in name else numbers.reshape(array.shape[::-1]).T
     return found
