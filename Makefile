@@ -46,6 +46,8 @@ test: static
 # Fuzzing at length, campaigns of faults, ranks that are killed, corpora beyond the memory.
 extended: $(READY)
 	$(PYTEST) -q -m extended
+	@if which clang++ aarch64-linux-gnu-g++ qemu-aarch64 >/dev/null; then $(MAKE) core-tests; \
+		else echo "core-tests are left out: they need clang, g++-aarch64-linux-gnu and qemu-user"; fi
 
 # Property tests with new random examples, for as long as you let it run; a failure prints how to repeat it.
 explore: $(READY)

@@ -16,7 +16,7 @@ benchmarks/models.py: widened, so that it says what the small one says. Without 
 that occur in no text. Marian takes part where the network is post-norm, the only kind it has. Both systems are also
 compared while limited to AVX2. results/translation.json and results/translation.md are written next to this file; with
 --models, those parts of them are renewed. --quick leaves out all but int8 on one core against CTranslate2, and takes
-about five minutes. benchmarks/translation_stream.py translates a million lines.
+under ten minutes. benchmarks/translation_stream.py translates a million lines.
 """
 
 import argparse
@@ -333,7 +333,7 @@ def main() -> None:
     """Read the command line, measure, write the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
-        "--quick", action="store_true", help="int8 on one core alone, against CTranslate2: about five minutes"
+        "--quick", action="store_true", help="int8 on one core alone, against CTranslate2: under ten minutes"
     )
     parser.add_argument("--json", type=Path, help="write the ratios to this file")
     parser.add_argument("--source", help="a small trained model to make base models of")

