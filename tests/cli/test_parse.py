@@ -109,6 +109,12 @@ def test_the_attention_report_has_the_brackets_of_the_tree(model: Path, transduc
     assert shown[:5] == ["(S", "(NP", "XX", "XX", ")NP"]
 
 
+def test_training_may_start_from_a_model_of_trees(model: Path, transduce: Command, treebank: Path) -> None:
+    output = treebank.parent / "adapted"
+    result = transduce("train", "--train", treebank, "--start-from", model, "--output", output, "--dry-run")
+    assert result.exception is None, result.output
+
+
 def test_what_cannot_be_parsed_is_refused(model: Path, transduce: Command, small_model: Path, tmp_path: Path) -> None:
     def fault(*arguments: str | Path) -> TransduceError:
         found = transduce(*arguments).exception

@@ -36,7 +36,9 @@ def divide(texts: Mapping[str, CorpusText], rows: PairRows, config: DataConfig) 
     train, rules = texts["train"], rules_for("train", config)
     may_leave = train.corpus_numbers[rows] < len(config.train or config.names("train"))
     valid, test = held_out_sizes(config, int(may_leave.sum()))
-    hashes = train.folded_source_hashes[rows], train.folded_target_hashes[rows]
+    sources = train.folded_source_hashes[rows]
+    # Different sentences rightly have the same tree, so a tree links no pairs.
+    hashes = sources, sources if config.has_trees else train.folded_target_hashes[rows]
     parts = hold_out(*hashes, valid=valid, test=test, seed=config.held_out_seed, may_leave=may_leave)
     shares = {"train": SplitPairs(train, rows[parts == SplitPart.TRAIN], rules)}
     for split, part in (("valid", SplitPart.VALID), ("test", SplitPart.TEST)):

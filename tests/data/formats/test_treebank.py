@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection
+from transduce.data.preparation import prepare
 from transduce.errors import DataError
 
 TREES = """(ROOT (S (NP-SBJ (DT the) (NN cat))
@@ -40,3 +41,12 @@ def test_trees_have_a_vocabulary_for_each_side_and_brackets_are_words() -> None:
         DataConfig(train=("a.ptb",), vocabularies="shared")
     with pytest.raises(ValidationError, match=r"Trees cannot be mixed with other text: b\.tsv is none of"):
         DataConfig(train=("a.ptb",), valid=("b.tsv",))
+
+
+def test_sentences_with_equal_trees_may_be_held_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.ptb"
+    path.write_text("".join(f"(S (NN word{n}) (VB is))\n" for n in range(40)), encoding="utf-8")
+    config = DataConfig(train=(str(path),), held_out_valid=10)
+    prepared = prepare(config, tmp_path / "run", vocabulary_size=400, source_vocabulary_size=300)
+    assert prepared.valid is not None
+    assert (len(prepared.train), len(prepared.valid)) == (20, 10)
