@@ -6,7 +6,7 @@ import pytest
 
 from transduce.demo import write_corpus
 from transduce.paper import Claim, ClaimRunner, claims
-from transduce.paper.experiments import common_settings
+from transduce.paper.experiments import settings_of
 from transduce.progress import Silent
 
 SMALL = [
@@ -19,15 +19,43 @@ def test_the_settings_of_every_experiment_are_valid() -> None:
     from transduce.experiment import resolve_experiment
 
     for claim in claims():
-        for settings in claim.runs.values():
-            resolve_experiment(overrides=[*common_settings(), *settings])
+        for run in claim.runs if claim.study is None else ():
+            resolve_experiment(preset=claim.presets.get(run), overrides=settings_of(claim, run))
+
+
+def test_every_study_exists() -> None:
+    from transduce.paper.studies import STUDIES
+
+    assert {claim.study for claim in claims()} - {None} == set(STUDIES)
+
+
+def test_a_finding_is_kept_and_not_made_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transduce.paper import studies
+    from transduce.paper.finding import Finding, StudyContext
+
+    calls = []
+
+    def study(run: str, context: StudyContext) -> Finding:
+        calls.append((run, context.seed))
+        return Finding(2.0 * context.seed, "a unit", {"more": 1.0}, [[8.0, 1.0 * context.seed]])
+
+    monkeypatch.setattr(studies, "STUDIES", {"ours": study})
+    claim = Claim("name", "table1", "text", "sign", "nothing", {"a run": []}, study="ours")
+    for _ in range(2):
+        runner = ClaimRunner(tmp_path, corpora={}, seeds=2, budget=60.0, progress=Silent())
+        found = runner.run(claim, stop_requested=lambda: False)["name/a run"]
+        assert (found.number, found.range, found.seeds) == (3.0, [2.0, 4.0], [1, 2])
+        assert found.points == [[8.0, 1.5, 1.0, 2.0]]
+    assert calls == [("a run", 1), ("a run", 2)]
 
 
 @pytest.mark.slow
 def test_a_claim_is_run_within_its_budget_and_not_twice(tmp_path: Path) -> None:
     write_corpus(tmp_path, pairs=300, held_out=20)
     corpora = {split: str(tmp_path / f"{split}.tsv") for split in ("train", "valid")}
-    claim = Claim("depth", "table3", "deeper is better", "sign", {"base": SMALL, "N 2": [*SMALL, "model.layers=2"]})
+    claim = Claim(
+        "depth", "table3", "deeper is better", "sign", "nothing", {"base": SMALL, "N 2": [*SMALL, "model.layers=2"]}
+    )
 
     def run(budget: float) -> dict[str, float]:
         runner = ClaimRunner(tmp_path / "runs", corpora=corpora, seeds=1, budget=budget, progress=Silent())

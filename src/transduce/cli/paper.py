@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from transduce.paper import Row
     from transduce.paper.experiments import Measured
 
-TableName = Literal["table1", "table2", "table3", "table4", "claims"]
+TableName = Literal["table1", "table2", "table3", "table4", "figures", "claims"]
 
 
 def paper(
-    table: Annotated[TableName, typer.Argument(help="A table of the paper, or all claims that have an experiment.")],
+    table: Annotated[
+        TableName, typer.Argument(help="A table, Figures 3 to 5, or all claims that have an experiment.")
+    ] = "claims",
     run: Annotated[
         bool, typer.Option("--run", help="Train the experiments of this table here first; run it again to continue.")
     ] = False,
@@ -27,16 +29,24 @@ def paper(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds each experiment has.")] = 1,
     budget: Annotated[str, typer.Option(help="The time that --run may take, such as 30m or 2h.")] = "30m",
     output: Annotated[Path, typer.Option(help="The folder of the experiments' runs.")] = Path("runs/paper"),
+    html: Annotated[
+        Path | None, typer.Option(help="Write one page with all tables, claims and curves to this file.")
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Show the paper's printed values beside what is counted from our networks and what was measured."""
     import json
 
-    from transduce.paper import rows_of
+    from transduce.files import write_atomically
+    from transduce.paper import paper_page, rows_of
 
     measured = None
     if run:
         measured = _run(table, output, texts=(train_text, valid_text), seeds=seeds, budget=budget)
+    if html is not None:
+        write_atomically(html, paper_page(measured))
+        typer.echo(f"wrote {html}", err=True)
+        return
     rows = rows_of(table, measured)
     if json_output:
         typer.echo(json.dumps([row.as_json() for row in rows], indent=2, ensure_ascii=False))
@@ -85,6 +95,8 @@ def _draw(table: str, rows: "list[Row]") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from transduce.paper import measured_text
+
     drawn = Table(title=f"Attention Is All You Need, {table}", title_justify="left", box=None)
     for column in ("claim", "printed", "counted or measured here"):
         drawn.add_column(column, overflow="fold")
@@ -92,8 +104,9 @@ def _draw(table: str, rows: "list[Row]") -> None:
     for row in rows:
         here = "" if row.counted is None else f"{row.counted:,}" if isinstance(row.counted, float) else row.counted
         if row.measured is not None:
-            low, high = row.measured.range
-            here = f"{row.measured.number:g} ({low:g} to {high:g}, {len(row.measured.seeds)} seeds)"
+            here = measured_text(row.measured)
+        elif row.expected:
+            here = f"expected: {row.expected}"
         drawn.add_row(row.claim, "" if row.printed is None else str(row.printed), here)
     console = Console()
     console.print(drawn)

@@ -13,13 +13,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from transduce.model.attention import attend
 from transduce.model.neighbourhood import cut_into_blocks, joined_blocks
+from transduce.paper.finding import Finding, StudyContext
 
 NEIGHBOURHOOD, KERNEL = 16, 3
+_LENGTHS, _WIDTHS = (8, 32, 128, 256, 512, 1024, 2048), (64, 256, 512)
+_TIMED = 3  # index in its stack of the layer that is timed: taps 27 apart, if it is dilated
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "addmv", "mv")
 Layer = Callable[[Tensor], Tensor]
 
@@ -66,15 +70,25 @@ def recurrent(d: int, index: int = 0) -> Layer:
     return layer
 
 
-def convolution(d: int, index: int = 0, *, dilation: int = 1) -> Layer:
-    """Return a convolution over three neighbouring positions, or over three that are `dilation` apart."""
-    product = nn.Conv1d(d, d, KERNEL, padding=dilation * (KERNEL // 2), dilation=dilation)
+def convolution(d: int, index: int = 0) -> Layer:
+    """Return a convolution over three neighbouring positions."""
+    product = nn.Conv1d(d, d, KERNEL, padding=KERNEL // 2)
     return lambda x_BND: product(x_BND.mT).mT
 
 
 def dilated(d: int, index: int = 0) -> Layer:
-    """Return the layer of this index in a stack of convolutions, each reaching three times as far as the one below."""
-    return convolution(d, dilation=KERNEL**index)
+    """Return the layer of this index in a stack of convolutions, each with taps three times as far apart as below.
+
+    Where that would reach beyond the end, the taps are as far apart as what is left.
+    """
+    kernel = nn.Conv1d(d, d, KERNEL)
+    below = (KERNEL**index - 1) // 2  # how far the layers below reach
+
+    def layer(x_BND: Tensor) -> Tensor:
+        apart = min(KERNEL**index, max(1, x_BND.size(1) - 1 - below))
+        return functional.conv1d(x_BND.mT, kernel.weight, kernel.bias, padding=apart, dilation=apart).mT
+
+    return layer
 
 
 LAYERS: Mapping[str, Callable[..., Layer]] = {
@@ -120,15 +134,24 @@ def count(kind: str, n: int, d: int) -> LayerCount:
     """Run a layer once and count; stack it until the first position reaches the last."""
     with torch.no_grad(), FlopCounterMode(display=False) as counter, _LongestChain() as chain:
         LAYERS[kind](d)(torch.randn(1, n, d))
-    layers, reaches = 0, False
-    x_BND = torch.randn(1, n, 1, dtype=torch.float64).requires_grad_()
-    y_BND: Tensor = x_BND
-    while not reaches:  # ones as weights and one number a position: no gradient cancels or vanishes
-        y_BND = LAYERS[kind](1, layers)(y_BND)
-        layers += 1
-        (gradient_BND,) = torch.autograd.grad(y_BND[0, -1].sum(), x_BND, retain_graph=True)
-        reaches = bool(gradient_BND[0, 0].abs().sum() > 0) or kind == "recurrent"
-    return LayerCount(counter.get_total_flops(), chain.longest, n if kind == "recurrent" else layers)
+    return LayerCount(counter.get_total_flops(), chain.longest, n if kind == "recurrent" else _path(kind, n))
+
+
+def _path(kind: str, n: int) -> int:
+    """Return the fewest layers after which the last output depends on the first input.
+
+    A layer's derivatives at one number a position say which outputs depend on which inputs; a stack of layers
+    multiplies these matrices of 0 and 1, so that no product of small derivatives vanishes.
+    """
+    reached_N = torch.zeros(n)
+    reached_N[0] = 1.0
+    for index in range(n):
+        x_BND = torch.randn(1, n, 1)
+        derivative = torch.autograd.functional.jacobian(LAYERS[kind](1, index), x_BND)
+        reached_N = ((derivative.view(n, n) != 0).float() @ reached_N > 0).float()
+        if reached_N[-1]:
+            return index + 1
+    raise AssertionError(f"{n} layers of kind {kind} do not join {n} positions")
 
 
 def slope(sizes: Sequence[int], values: Sequence[float]) -> float:
@@ -137,15 +160,33 @@ def slope(sizes: Sequence[int], values: Sequence[float]) -> float:
     return statistics.linear_regression(logs, heights).slope
 
 
-def seconds(kind: str, sizes: Sequence[int], d: int, *, rounds: int = 5) -> list[float]:
-    """Return the median seconds of a forward and backward pass for each length, measured in alternating rounds."""
+def seconds(kind: str, sizes: Sequence[int], d: int, *, rounds: int = 3) -> list[float]:
+    """Return the median processor seconds of a forward and backward pass for each length, measured in turns."""
     lstm = nn.LSTM(d, d, batch_first=True)
-    layer = (lambda x_BND: lstm(x_BND)[0]) if kind == "recurrent" else LAYERS[kind](d)
+    layer = (lambda x_BND: lstm(x_BND)[0]) if kind == "recurrent" else LAYERS[kind](d, _TIMED)
     taken: list[list[float]] = [[] for _ in sizes]
     for _ in range(rounds + 1):
         for n, times in zip(sizes, taken, strict=True):
             x_BND = torch.randn(1, n, d, requires_grad=True)
-            start = time.perf_counter()
+            start = time.process_time()
             layer(x_BND).sum().backward()
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
     return [statistics.median(times[1:]) for times in taken]
+
+
+def growth(kind: str, context: StudyContext) -> Finding | None:
+    """Return the exponent with which a layer's time grows with n, and its times at d = 256."""
+    torch.manual_seed(context.seed)
+    also, points = {}, []
+    for d in _WIDTHS:
+        if context.stop_requested():
+            return None
+        taken = seconds(kind, _LENGTHS, d)
+        for low, high in ((8, 128), (256, 2048)):
+            span = [place for place, n in enumerate(_LENGTHS) if low <= n <= high]
+            fitted = slope([_LENGTHS[place] for place in span], [taken[place] for place in span])
+            also[f"exponent of n at d = {d}, n = {low} to {high:,}"] = fitted
+        if d == _WIDTHS[1]:
+            points = [[float(n), 1000 * spent] for n, spent in zip(_LENGTHS, taken, strict=True)]
+    number = also.pop(f"exponent of n at d = {_WIDTHS[1]}, n = 256 to 2,048")
+    return Finding(number, "exponent of n in the time at d = 256, n = 256 to 2,048; curve: milliseconds", also, points)

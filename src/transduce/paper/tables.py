@@ -1,11 +1,11 @@
-"""Tables 1 to 4 as rows: the printed value, the value counted from our own networks, the value measured here.
+"""Tables 1 to 4, the figures and the claims as rows: what is printed, what is counted here, what was measured here.
 
-The printed values are in `printed.toml`. Counted values are exact: parameters and operations follow from the sizes in
-the presets. Measured values come from `measured.json`, which `benchmarks/paper_results.py` writes from finished runs.
+The printed values are in `printed.toml`. Counted values are exact: Table 1's are counted while the layers run, and
+parameters and operations of whole networks follow from the sizes in the presets. `benchmarks/paper_results.py` writes
+the measured values into `measured.json`.
 """
 
 import json
-import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -17,13 +17,14 @@ from transduce.networks.config import NetworkConfig
 from transduce.networks.cost import parameter_count
 from transduce.paper.experiments import Measured, claims
 
-TABLES = ("table1", "table2", "table3", "table4", "claims")
+TABLES = ("table1", "table2", "table3", "table4", "figures", "claims")
 _LENGTH = 25  # tokens in a sentence for which operations are counted
-_SHORT, _LONG = 256, 1024  # lengths between which the growth of a layer's operations is measured
+_SIZES, _WIDTHS = (32, 64, 128), (32, 64)  # lengths and widths at which a layer of Table 1 is counted
 _NO_WMT = "the training text of WMT and eight GPUs are not at hand; `transduce paper claims` has the small experiments"
 _NO_WSJ = (
     "the Penn Treebank needs a licence; recipes/paper/wsj.parsing.toml trains on it, and GUM stands in for it here"
 )
+_NO_TIME = "not run for this release, for want of processor time; --run measures it here"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ class Row:
     claim: str
     printed: float | str | None
     counted: float | str | None = None
-    """What the sizes of the network imply, computed here."""
+    """What is counted while the network runs, or what its sizes imply."""
+    expected: str | None = None
+    """What we expected of the experiment before its first run."""
     measured: Measured | None = None
     not_measured: str | None = None
     """Why there is no measurement."""
@@ -46,15 +49,15 @@ class Row:
 def rows_of(table: str, measured: Mapping[str, Measured] | None = None) -> list[Row]:
     """Return the rows of a table, with these measurements or, unless given, those that come with the package."""
     found = shipped_measurements() if measured is None else measured
-    if table == "claims":
-        return list(_claim_rows(found))
+    rows = list(_claim_rows(found, table))
+    if table in ("claims", "figures"):
+        return rows
     printed = tomllib.loads(_read("printed.toml"))[table]
     if table == "table1":
-        return [row for entry in printed for row in _layer_rows(entry)]
-    rows = [row for entry in printed["rows"] for row in _printed_rows(table, entry, printed["columns"])]
-    rows += [row for row in _claim_rows(found) if table == "table3" and row.claim.startswith("Row")]
+        return [*(row for entry in printed for row in _layer_rows(entry)), *rows]
     own = {name.removeprefix(f"{table}/"): value for name, value in found.items() if name.startswith(f"{table}/")}
-    return rows + [Row(f"here: {name}", "not in the paper", measured=value) for name, value in own.items()]
+    rows += [Row(f"here: {name}", "not in the paper", measured=value) for name, value in own.items()]
+    return [*(row for entry in printed["rows"] for row in _printed_rows(table, entry, printed["columns"])), *rows]
 
 
 def shipped_measurements() -> dict[str, Measured]:
@@ -66,20 +69,23 @@ def _read(name: str) -> str:
     return (package_files("transduce") / "paper" / name).read_text(encoding="utf-8")
 
 
-def _layer_rows(entry: dict[str, Any]) -> Iterator[Row]:
-    """Yield Table 1's three columns for a kind of layer, counted from the encoder of a network that has it."""
-    network = resolve_experiment(preset=entry["preset"], overrides=entry.get("overrides", ())).model
-    short, long = (network.cost(n, n) for n in (_SHORT, _LONG))
-    growth = math.log(long.operations["encoder"] / short.operations["encoder"], _LONG / _SHORT)
+def _layer_rows(entry: dict[str, str]) -> Iterator[Row]:
+    """Yield Table 1's three columns for a kind of layer, counted while it runs."""
+    from transduce.paper.layers import count, slope
+
+    kind = entry["row"]
+    by_length = [count(kind, n, _WIDTHS[0]) for n in _SIZES]
+    by_width = [count(kind, _SIZES[0], d).operations for d in _WIDTHS]
+    of_n = slope(_SIZES, [found.operations for found in by_length])
     counted = {
-        "operations": f"n^{growth:.2f} from n = {_SHORT} to {_LONG:,}, whole encoder of {entry['preset']}",
-        "sequential": f"{short.sequential_steps:,} steps at n = {_SHORT}, {long.sequential_steps:,} at {_LONG:,}",
-        "path": f"{short.path_length:,} at n = {_SHORT}, {long.path_length:,} at {_LONG:,}",
+        "operations": f"n^{of_n:.2f}·d^{slope(_WIDTHS, by_width):.2f}, {by_length[-1].operations:,} at n = "
+        f"{_SIZES[-1]}, d = {_WIDTHS[0]}",
+        "sequential": " · ".join(f"{found.sequential} at n = {n}" for n, found in zip(_SIZES, by_length, strict=True)),
+        "path": " · ".join(f"{found.path} at n = {n}" for n, found in zip(_SIZES, by_length, strict=True)),
     }
     names = {"operations": "operations", "sequential": "sequential operations", "path": "path length"}
     for column, words in names.items():
-        why = "counted, not timed: see `transduce describe` for the operations of a whole network"
-        yield Row(f"{entry['row']}: {words}", entry[column], counted[column], not_measured=why)
+        yield Row(f"{kind}: {words}", entry[column], counted[column], not_measured="counted exactly")
 
 
 def _printed_rows(table: str, entry: dict[str, Any], columns: list[str]) -> Iterator[Row]:
@@ -101,9 +107,9 @@ def _counted(column: str, network: NetworkConfig) -> float | str | None:
     return None
 
 
-def _claim_rows(measured: Mapping[str, Measured]) -> Iterator[Row]:
+def _claim_rows(measured: Mapping[str, Measured], table: str) -> Iterator[Row]:
     for claim in claims():
-        for run in claim.runs:
+        for run in claim.runs if table in ("claims", claim.table) else ():
             found = measured.get(f"{claim.name}/{run}")
-            why = None if found else "not run yet: transduce paper claims --run"
-            yield Row(f"{claim.text}: {run}", f"expected here: {claim.expected}", measured=found, not_measured=why)
+            why = None if found else claim.not_measured or _NO_TIME
+            yield Row(f"{claim.text}: {run}", claim.printed, expected=claim.expected, measured=found, not_measured=why)
