@@ -114,7 +114,7 @@ def test_interrupted_work_is_taken_up_only_when_told(
         (["x.po", "y.po"], "Several documents need an output folder"),
         (["x.po", "--resume"], "Name it with --output"),
         (["x.po", "--output", "y.po"], r"y\.po exists already"),
-        (["x.po", "--json"], "--json and --alternatives are for lines of text"),
+        (["x.po", "--json"], "--json, --alternatives and --alignments are for lines of text"),
         (["x.po", "--format", "doc"], "--format doc is not known"),
         (
             ["y.txt", "--overwrite"],
