@@ -51,9 +51,9 @@ def transduce(
 
 
 app.command()(demo)
-app.command("filter")(filter_corpus)
 app.command()(train)
 app.command()(average)
+app.command("filter")(filter_corpus)
 app.command()(translate)
 app.command()(generate)
 app.command()(evaluate)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from transduce.filtering.config import FilterConfig
-    from transduce.filtering.filtering import CorpusFilter, LikelihoodModel
+    from transduce.filtering.filtering import CorpusFilter
+    from transduce.translator import Translator
 
 CorpusName = Annotated[
     str,
@@ -72,6 +73,7 @@ def filter_corpus(
     from transduce.files import require_place_for_file, write_atomically
     from transduce.filtering.filtering import CorpusFilter
     from transduce.filtering.report import report_as_json, report_page_content
+    from transduce.model_directory import Languages
     from transduce.pipeline.report import page_of
 
     for path in filter(None, (output, dropped, report)):
@@ -79,9 +81,10 @@ def filter_corpus(
     config = _config(limits or [], None if duplicates == "keep" else duplicates)
     with terminal_progress() as progress:
         forward, backward = (_model(name, threads) for name in (model, reverse_model))
+        own = Languages() if forward is None else forward.languages
         filtering = CorpusFilter(
             corpus,
-            Selection(source_language, target_language),
+            Selection(source_language or own.source, target_language or own.target),
             config,
             forward=forward,
             backward=backward,
@@ -123,7 +126,7 @@ def _config(limits: "list[str]", duplicates: Literal["exact", "near"] | None) ->
         raise ConfigError(f"--limit {first['loc'][0]}={first['input']}: {first['msg']}.") from fault
 
 
-def _model(name: str | None, threads: int | None) -> "LikelihoodModel | None":
+def _model(name: str | None, threads: int | None) -> "Translator | None":
     from transduce.cli.loading import load_translator
 
     return None if name is None else load_translator(name, precision="auto", threads=threads)
