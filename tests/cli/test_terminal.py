@@ -59,7 +59,7 @@ def test_control_codes_of_a_file_are_shown_and_not_sent() -> None:
 def test_a_log_has_a_line_at_the_start_and_end_of_a_stage_and_between_notes() -> None:
     log = io.StringIO()
     with terminal_progress(stream=log) as progress:
-        progress.note("reading train.en")
+        progress.note("reading train.en\n  and train.de")
         with progress.stage("encode", total=29000, unit="sentences") as stage:
             stage.advance(28000)
             progress.warn("one line is empty")
@@ -67,13 +67,14 @@ def test_a_log_has_a_line_at_the_start_and_end_of_a_stage_and_between_notes() ->
         with progress.stage("write") as stage:
             stage.describe("12 MB")
     lines = lines_without_seconds(log)
-    assert lines[:4] == [
+    assert lines[:5] == [
         "reading train.en",
+        "  and train.de",
         "encode: started, 29,000 sentences",
         "warning: one line is empty",
         "encode: 29,000 sentences in ~ s",
     ]
-    assert lines[4:] == ["write: started", "write: ~ s (12 MB)"]
+    assert lines[5:] == ["write: started", "write: ~ s (12 MB)"]
 
 
 def test_a_log_has_a_line_at_every_interval_with_share_time_left_and_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,11 @@ class SafeConsole(Console):
         for segment in super().render(renderable, options):
             text = segment.text
             is_safe = segment.control or text == "\n" or text.isprintable()
-            yield segment if is_safe else Segment("\n".join(map(shown, text.split("\n"))), segment.style)
+            yield segment if is_safe else Segment(_shown_lines(text), segment.style)
+
+
+def _shown_lines(text: str) -> str:
+    return "\n".join(map(shown, text.split("\n")))
 
 
 def terminal_progress(*, stream: TextIO | None = None) -> AbstractContextManager[Progress]:
@@ -276,8 +280,8 @@ class _Lines:
                 self.note(closing_line())
 
     def note(self, message: str) -> None:
-        """Write a line."""
-        self._stream.write(f"{shown(message)}\n")
+        """Write a message of one line or several."""
+        self._stream.write(f"{_shown_lines(message)}\n")
         self._stream.flush()
 
     def warn(self, message: str) -> None:
