@@ -116,7 +116,7 @@ def validations(folder: Path) -> dict[str, Any]:
             from transduce.pipeline.run import opened_run
             from transduce.progress import Silent
 
-            validation.SENTENCES_AT_ONCE = 5
+            validation.TOKENS_AT_ONCE = 60
             choice = small_run.chosen(corpus, place / "run", settings={"data.held_out_valid": 23})
             with opened_run(choice, place / "run", progress=Silent()) as run:
                 validator = run.training.opened().validator()

@@ -1,5 +1,6 @@
 """The translator: what goes around the network. The network is real but untrained; laws need no good translations."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +107,20 @@ def test_sentences_longer_than_the_model_has_seen_are_cut_not_lost(translator: T
     assert "".join(part.text for part in parts) == long
     assert all(len(part.encoded.ids) <= 12 for part in parts if part.encoded is not None)
     assert translator.translate(long).source == long
+
+
+def test_no_part_of_a_long_sentence_is_encoded_twice(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[str] = []
+    encode = TokenizerPair.encode_sources
+
+    def noted(tokenizers: TokenizerPair, texts: Sequence[str]) -> list[list[int]]:
+        encoded.extend(texts)
+        return encode(tokenizers, texts)
+
+    monkeypatch.setattr(TokenizerPair, "encode_sources", noted)
+    long = ", ".join(["the dog runs", "a cat"] * 10)
+    assert len(translator._cutter.cut([long])[0].parts) > 3
+    assert len(encoded) == len(set(encoded))
 
 
 def test_a_forced_beginning_is_kept(translator: Translator) -> None:

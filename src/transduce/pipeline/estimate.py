@@ -11,7 +11,7 @@ from transduce.networks.cost import parameter_count
 from transduce.pipeline.run import Run
 from transduce.pipeline.teaching import DIRECTIONS, DIVERSIFIED, TEACHERS
 from transduce.pipeline.text_validation import TextValidator
-from transduce.pipeline.validation import SENTENCES_AT_ONCE, Validator
+from transduce.pipeline.validation import Validator
 from transduce.progress import Silent
 from transduce.training.config import TrainingConfig, seconds
 from transduce.training.trainer import Trainer
@@ -21,6 +21,7 @@ from transduce.training.trainer import Trainer
 _USUAL_EPOCHS, _USUAL_EPOCHS_OF_ADAPTATION = 60, 15
 _STEPS_IN_EPOCH = 100
 _FEWEST_TIMED = 20
+_SENTENCES_MEASURED = 64
 _STEPS_PER_FORWARD_PASS = 3  # a backward pass takes about twice as long as a forward pass
 _BYTES_PER_SECOND = 150e6  # of a disk, flushing included
 
@@ -120,7 +121,7 @@ def measured_costs(trainer: Trainer, validator: Validator | TextValidator | None
         validation = passes / _STEPS_PER_FORWARD_PASS
     elif validator is not None:
         validator.progress = Silent()
-        sentences = [validator.store.original(number)[0] for number in validator.chosen[:SENTENCES_AT_ONCE]]
+        sentences = [validator.store.original(number)[0] for number in validator.chosen[:_SENTENCES_MEASURED]]
         validator.translate(sentences[:1])  # the first translation loads libraries
         started = time.monotonic()
         validator.translate(sentences)

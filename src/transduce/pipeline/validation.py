@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import sacrebleu
 
-from transduce.data.padding import pad_ids
+from transduce.data.padding import batches_by_length
 from transduce.data.token_store import TokenStore
 from transduce.decoding.config import DecodingConfig
-from transduce.decoding.search import search
 from transduce.networks.network import Network
 from transduce.networks.torch_stepper import TorchStepper
 from transduce.progress import Progress
@@ -24,10 +23,13 @@ from transduce.training.arithmetic import Arithmetic
 from transduce.training.distributed import World
 from transduce.training.metrics import Sample
 from transduce.training.validation import Validation, measure_loss
+from transduce.translator.cutting import encode_sentences
+from transduce.translator.searching import Searcher, Sentence
 
 SENTENCES_FOR_BLEU = 500
 SAMPLES = 5
-SENTENCES_AT_ONCE = 64
+TOKENS_AT_ONCE = 2048
+"""Fewer than `Searcher` takes, so that there are batches for several ranks."""
 # A model at the start of training often does not end its outputs; a low limit saves time.
 _QUICK = DecodingConfig(beam=1, extra_length=20)
 
@@ -84,23 +86,22 @@ class Validator(LossValidator):
 
     def translate(self, sources: Sequence[str]) -> list[str]:
         """Translate sentences greedily, batched by length; every rank takes its share of the batches."""
-        protected = [self.tokenizers.protect(source) for source in sources]
-        rows = self.tokenizers.encode_sources([one.text for one in protected])
-        order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        batches = [order[start : start + SENTENCES_AT_ONCE] for start in range(0, len(order), SENTENCES_AT_ONCE)]
+        encoded = encode_sentences(sources, self.tokenizers)
+        sentences = [Sentence(n, 0, own.protected, own.ids, key=n) for n, own in enumerate(encoded)]
+        batches = list(batches_by_length([len(own.ids) for own in encoded], tokens_at_once=TOKENS_AT_ONCE))
         own: dict[int, str] = {}
         was_training = self.model.training
-        stepper = TorchStepper(self.model.eval())
+        searcher = Searcher(TorchStepper(self.model.eval()), self.tokenizers.target.decode)
         with self.progress.stage("translating validation sentences", total=len(batches), unit="batches") as stage:
             for places in batches[self.world.rank :: self.world.size]:
-                source_BS = pad_ids([rows[place] for place in places], padding=stepper.source_padding)
-                for place, found in zip(places, search(stepper, source_BS, _QUICK), strict=True):
-                    own[place] = restore(self.tokenizers.target.decode(found[0].tokens), protected[place].originals)
+                batch = [sentences[place] for place in places]
+                for sentence, found in zip(batch, searcher.search(batch, _QUICK), strict=True):
+                    own[sentence.text] = restore(searcher.decode(found[0].tokens), sentence.protected.originals)
                 stage.advance()
         self.model.train(was_training)
         shares = self.world.gather_texts(json.dumps(list(own.items())))
         translations: dict[int, str] = dict(pair for share in shares for pair in json.loads(share))
-        return [translations[place] for place in range(len(rows))]
+        return [translations[place] for place in range(len(sources))]
 
 
 def evenly_spread(count: int, wanted: int) -> list[int]:

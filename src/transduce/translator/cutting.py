@@ -53,14 +53,8 @@ class TextCutter:
         """Return the parts of each text; joined, they are the text."""
         cut = [segments(text, language=self.language) for text in texts]
         sentences = dict.fromkeys(segment.text for own in cut for segment in own if segment.is_sentence)
-        encoded = dict(zip(sentences, self.encode(list(sentences)), strict=True))
+        encoded = dict(zip(sentences, encode_sentences(list(sentences), self.tokenizers), strict=True))
         return [self._cut_text(text, own, encoded) for text, own in zip(texts, cut, strict=True)]
-
-    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
-        """Return each sentence as the model reads it."""
-        protected = [self.tokenizers.protect(sentence) for sentence in sentences]
-        encoded = self.tokenizers.encode_sources([own.text for own in protected])
-        return [EncodedSentence(own, tuple(ids)) for own, ids in zip(protected, encoded, strict=True)]
 
     def _cut_text(self, text: str, found: Sequence[Segment], encoded: dict[str, EncodedSentence]) -> CutText:
         longest = max((len(encoded[segment.text].ids) for segment in found if segment.is_sentence), default=0)
@@ -77,18 +71,30 @@ class TextCutter:
             elif len(encoded[segment.text].ids) <= self.longest_sentence:
                 parts.append(TextPart(segment.text, encoded[segment.text]))
             else:
-                parts += self._cut_sentence(segment.text)
+                parts += self._cut_sentence(segment.text, encoded[segment.text])
         return CutText(tuple(parts))
 
-    def _cut_sentence(self, sentence: str) -> list[TextPart]:
+    def _cut_sentence(self, sentence: str, whole: EncodedSentence) -> list[TextPart]:
+        encoded = {sentence.strip(): whole}
+
+        def encode(part: str) -> EncodedSentence:
+            if part not in encoded:
+                encoded[part] = encode_sentences([part], self.tokenizers)[0]
+            return encoded[part]
+
         parts: list[TextPart] = []
-        for part in shorter_parts(sentence, length=self._length, longest=self.longest_sentence):
+        longest = self.longest_sentence
+        for part in shorter_parts(sentence, length=lambda part: len(encode(part.strip()).ids), longest=longest):
             inner = part.strip()
             start = part.find(inner)
             parts += [TextPart(space) for space in (part[:start],) if space]
-            parts += [TextPart(inner, self.encode([inner])[0])] if inner else []
+            parts += [TextPart(inner, encode(inner))] if inner else []
             parts += [TextPart(space) for space in (part[start + len(inner) :],) if space]
         return parts
 
-    def _length(self, text: str) -> int:
-        return len(self.encode([text])[0].ids)
+
+def encode_sentences(sentences: Sequence[str], tokenizers: TokenizerPair) -> list[EncodedSentence]:
+    """Return each sentence as the model reads it."""
+    protected = [tokenizers.protect(sentence) for sentence in sentences]
+    encoded = tokenizers.encode_sources([own.text for own in protected])
+    return [EncodedSentence(own, tuple(ids)) for own, ids in zip(protected, encoded, strict=True)]
