@@ -6,7 +6,8 @@ from typing import Any
 
 import sentencepiece
 
-from transduce.text.imported_tokenizer import ImportedTokenizer, ImportedVocabulary
+from transduce.text.imported_tokenizer import ImportedTokenizer
+from transduce.text.imported_vocabulary import ImportedVocabulary
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},

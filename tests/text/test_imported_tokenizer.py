@@ -11,7 +11,8 @@ from tests.text.foreign_pieces import KINDS, imported, trained_pieces
 
 from transduce.errors import ModelError
 from transduce.text.characters_map import CharactersMap
-from transduce.text.imported_tokenizer import ImportedTokenizer, ImportedVocabulary
+from transduce.text.imported_tokenizer import ImportedTokenizer
+from transduce.text.imported_vocabulary import ImportedVocabulary
 from transduce.text.normalization import normalize
 from transduce.text.piece_cutting import PieceCutter
 from transduce.text.piece_file import read_piece_file

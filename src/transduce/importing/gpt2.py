@@ -21,7 +21,7 @@ from transduce.model.language_model_config import LanguageModelConfig
 from transduce.model_directory import Languages
 from transduce.tensor_file import Array
 from transduce.text.byte_tokenizer import ByteTokenizer
-from transduce.text.imported_tokenizer import ImportedVocabulary
+from transduce.text.imported_vocabulary import ImportedVocabulary
 from transduce.text.tokenizer_pair import TokenizerPair
 
 _EXPECTED = {

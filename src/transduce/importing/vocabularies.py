@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from transduce.errors import ModelError
 from transduce.importing.embeddings import PADDING, EmbeddingMatrices, padding_of
 from transduce.tensor_file import Array
-from transduce.text.imported_tokenizer import TAG, ImportedTokenizer, ImportedVocabulary
+from transduce.text.imported_tokenizer import TAG, ImportedTokenizer
+from transduce.text.imported_vocabulary import ImportedVocabulary
 from transduce.text.tokenizer_pair import TokenizerPair
 
 

@@ -7,22 +7,17 @@ character for each byte: the byte's own where it is printable, else the next one
 Nothing is normalised: decode(encode(x)) = x for every text without lone surrogates. A line break is a piece.
 """
 
-import hashlib
 import json
 import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
-
-from pydantic import ValidationError
+from itertools import accumulate
 
 from transduce.errors import ModelError
-from transduce.special_tokens import SpecialTokens
-from transduce.text.imported_tokenizer import ImportedVocabulary
+from transduce.text.imported_vocabulary import ForeignTokenizer, ImportedVocabulary, join_pairs
 from transduce.text.tokenizer import TextPiece, TokenizerKind
 from transduce.text.vocabulary import span_ends
-from transduce.text.word_edges import WordEdges
 
 HEADER = b"transduce byte pieces 1\n"
 _PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
@@ -37,17 +32,15 @@ _PART = re.compile(r" ?L+| ?N+| ?O+|[ S]+(?![LNO])|[ S]+")
 _SPACES = frozenset("\t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {chr(n) for n in range(0x2000, 0x200B)}
 
 
-class ByteTokenizer:
+class ByteTokenizer(ForeignTokenizer):
     """A vocabulary of byte sequences, with the pairs that are joined."""
 
     kind: TokenizerKind = "byte_pieces"
-    symbols: Sequence[int] = ()
     has_line_breaks = True
 
     def __init__(self, vocabulary: ImportedVocabulary, *, name: str = "tokenizer.model") -> None:
-        self.vocabulary = vocabulary
-        self._ids = {piece: token for token, piece in enumerate(vocabulary.pieces)}
-        self._ranks = {pair: rank for rank, pair in reversed(list(enumerate(vocabulary.codes or ())))}
+        content = json.dumps(vocabulary.model_dump(mode="json", exclude_none=True)).encode()
+        super().__init__(vocabulary, HEADER + content + b"\n")
         joined = {"".join(pair) for pair in self._ranks}
         missing = next((piece for piece in sorted({*_VALUES, *joined}) if piece not in self._ids), None)
         if missing is not None:
@@ -57,36 +50,7 @@ class ByteTokenizer:
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "tokenizer.model") -> "ByteTokenizer":
         """Return the tokenizer that `to_bytes` wrote; raise ModelError, naming `name`, for any other content."""
-        try:
-            return cls(ImportedVocabulary.model_validate_json(content.removeprefix(HEADER)), name=name)
-        except ValidationError as fault:
-            first = fault.errors()[0]["msg"]
-            raise ModelError(f"{name} is damaged: {first:.200}. Import the model again.") from None
-
-    def to_bytes(self) -> bytes:
-        """Return the content of the file."""
-        return HEADER + json.dumps(self.vocabulary.model_dump(mode="json", exclude_none=True)).encode() + b"\n"
-
-    @property
-    def special(self) -> SpecialTokens:
-        """The ids of the special tokens."""
-        own = self.vocabulary
-        return SpecialTokens(padding=own.padding, unknown=own.unknown, start=own.start, end=own.end)
-
-    @property
-    def vocabulary_size(self) -> int:
-        """The number of ids."""
-        return len(self.vocabulary.pieces)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The SHA-256 of the file."""
-        return hashlib.sha256(self.to_bytes()).hexdigest()
-
-    @cached_property
-    def word_edges(self) -> WordEdges:
-        """The tokens at which words end, and after which words may begin."""
-        return WordEdges.of(self._written, self.special)
+        return cls(ImportedVocabulary.read(content.removeprefix(HEADER), name=name), name=name)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text` as it is."""
@@ -104,14 +68,6 @@ class ByteTokenizer:
         """Return the text of `ids`."""
         return b"".join(map(self._written.__getitem__, ids)).decode("utf-8", "replace")
 
-    def piece(self, token: int) -> str:
-        """Return the printable form of an id."""
-        return self.vocabulary.pieces[token]
-
-    def written(self, token: int) -> bytes:
-        """Return the bytes that an id adds to a text."""
-        return self._written[token]
-
     def pieces(self, text: str) -> list[TextPiece]:
         """Return the tokens of `text` with their spans; a token inside a character has that character's span."""
         ids = self.encode(text)
@@ -122,19 +78,7 @@ class ByteTokenizer:
         return [TextPiece(token, self.piece(token), *span) for token, *span in zip(ids, starts, ends, strict=True)]
 
     def _join(self, part: str) -> tuple[int, ...]:
-        pieces = [BYTE_NAMES[value] for value in part.encode("utf-8", "replace")]
-        ranks, none = self._ranks, len(self._ranks)
-        while len(pieces) > 1:
-            best = min(pairwise(pieces), key=lambda pair: ranks.get(pair, none))
-            if best not in ranks:
-                break
-            joined: list[str] = []
-            for piece in pieces:
-                if joined and (joined[-1], piece) == best:
-                    joined[-1] += piece
-                else:
-                    joined.append(piece)
-            pieces = joined
+        pieces = join_pairs([BYTE_NAMES[value] for value in part.encode("utf-8", "replace")], self._ranks)
         return tuple(self._ids[piece] for piece in pieces)
 
     @cached_property

@@ -11,24 +11,18 @@ Departures from the laws of `tokenizer.py`: text that the model cannot spell is 
 Moses' tokenizer `decode` also removes the spaces that tokenization added.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from transduce.errors import ModelError
-from transduce.special_tokens import SpecialTokens
+from transduce.text.imported_vocabulary import ForeignTokenizer, ImportedVocabulary, join_pairs
 from transduce.text.normalization import WORD_MARK, normalize
 from transduce.text.piece_cutting import LONGEST_WORD, PieceCutter
 from transduce.text.piece_file import read_piece_file
 from transduce.text.tokenizer import TextPiece, TokenizerKind
-from transduce.text.vocabulary import LARGEST_VOCABULARY, span_ends
-from transduce.text.word_edges import WordEdges
+from transduce.text.vocabulary import span_ends
 
 HEADER = b"transduce imported 1\n"
 TAG = re.compile(r">>[A-Za-z][A-Za-z0-9_-]{0,30}<<")
@@ -37,90 +31,29 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 _CONTINUES, _END_OF_WORD = "@@", "</w>"
 
 
-class ImportedVocabulary(BaseModel):
-    """The content of the file but for the sentencepiece model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    pieces: tuple[str, ...] = Field(min_length=5, max_length=LARGEST_VOCABULARY)
-    """The text of each id."""
-    padding: int
-    unknown: int
-    start: int
-    end: int
-    tag: str | None = None
-    """The token in front of a source that has none of its own."""
-    codes: tuple[tuple[str, str], ...] | None = None
-    """The pairs that subword-nmt joins, the best first; None if a sentencepiece model cuts text."""
-    moses: str | None = None
-    """The language of Moses' tokenizer, if the model was trained on its output."""
-
-    @model_validator(mode="after")
-    def ids_exist(self) -> Self:
-        """Refuse special ids outside the vocabulary, pieces that are there twice, and a tag without an id."""
-        own = (self.padding, self.unknown, self.start, self.end)
-        if not all(0 <= token < len(self.pieces) for token in own):
-            raise ValueError("a special token is outside the vocabulary")
-        if len(set(self.pieces)) != len(self.pieces):
-            raise ValueError("a piece is there twice")
-        if self.tag is not None and self.tag not in self.pieces:
-            raise ValueError(f"the tag {self.tag} is not in the vocabulary")
-        return self
-
-
-class ImportedTokenizer:
+class ImportedTokenizer(ForeignTokenizer):
     """A vocabulary of another program, with the pieces that its sentencepiece model or its codes make."""
 
     kind: TokenizerKind = "imported"
-    symbols: Sequence[int] = ()
     has_line_breaks = False
 
     def __init__(
         self, vocabulary: ImportedVocabulary, piece_file: bytes = b"", *, name: str = "tokenizer.model"
     ) -> None:
-        self.vocabulary, self.piece_file = vocabulary, piece_file
-        self._ids = {piece: token for token, piece in enumerate(vocabulary.pieces)}
+        keys: dict[str, Any] = vocabulary.model_dump(mode="json", exclude_none=True)
+        super().__init__(vocabulary, HEADER + json.dumps(keys, ensure_ascii=True).encode() + b"\n" + piece_file)
+        self.piece_file = piece_file
         self._tags = {piece for piece in vocabulary.pieces if TAG.fullmatch(piece)}
         self._cutter = None
         if vocabulary.codes is None:
             self._cutter = PieceCutter(read_piece_file(piece_file, name=name), name=name)
-        self._ranks = {pair: rank for rank, pair in reversed(list(enumerate(vocabulary.codes or ())))}
         self._coded = lru_cache(1 << 16)(self._joined)
 
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "tokenizer.model") -> "ImportedTokenizer":
         """Return the tokenizer that `to_bytes` wrote; raise ModelError, naming `name`, for any other content."""
         line, _, piece_file = content.removeprefix(HEADER).partition(b"\n")
-        try:
-            return cls(ImportedVocabulary.model_validate_json(line), piece_file, name=name)
-        except ValidationError as fault:
-            first = fault.errors()[0]["msg"]
-            raise ModelError(f"{name} is damaged: {first:.200}. Import the model again.") from None
-
-    def to_bytes(self) -> bytes:
-        """Return the content of the file."""
-        keys: dict[str, Any] = self.vocabulary.model_dump(mode="json", exclude_none=True)
-        return HEADER + json.dumps(keys, ensure_ascii=True).encode() + b"\n" + self.piece_file
-
-    @property
-    def special(self) -> SpecialTokens:
-        """The ids of the special tokens."""
-        own = self.vocabulary
-        return SpecialTokens(padding=own.padding, unknown=own.unknown, start=own.start, end=own.end)
-
-    @property
-    def vocabulary_size(self) -> int:
-        """The number of ids."""
-        return len(self.vocabulary.pieces)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The SHA-256 of the file."""
-        return hashlib.sha256(self.to_bytes()).hexdigest()
-
-    @cached_property
-    def word_edges(self) -> WordEdges:
-        """The tokens at which words end, and after which words may begin."""
-        return WordEdges.of(self._written, self.special)
+        return cls(ImportedVocabulary.read(line, name=name), piece_file, name=name)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, with the tag of a language in front if the model needs one."""
@@ -140,14 +73,6 @@ class ImportedTokenizer:
         if self.vocabulary.moses is not None:
             text = self._moses[1].detokenize(text.split())
         return normalize(text)
-
-    def piece(self, token: int) -> str:
-        """Return the piece of an id."""
-        return self.vocabulary.pieces[token]
-
-    def written(self, token: int) -> bytes:
-        """Return the bytes that an id adds to a text."""
-        return self._written[token]
 
     def pieces(self, text: str) -> list[TextPiece]:
         """Return the tokens of `text`; each begins where its letters are found next in the text.
@@ -190,19 +115,7 @@ class ImportedTokenizer:
     def _joined(self, word: str) -> tuple[str, ...]:
         """Return the pieces of a word by codes: the best pair is joined wherever it is, until no pair has a code."""
         word = word[:LONGEST_WORD]
-        parts = [*word[:-1], word[-1] + _END_OF_WORD]
-        ranks, none = self._ranks, len(self._ranks)
-        while len(parts) > 1:
-            best = min(pairwise(parts), key=lambda pair: ranks.get(pair, none))
-            if best not in ranks:
-                break
-            joined: list[str] = []
-            for part in parts:
-                if joined and (joined[-1], part) == best:
-                    joined[-1] += part
-                else:
-                    joined.append(part)
-            parts = joined
+        parts = join_pairs([*word[:-1], word[-1] + _END_OF_WORD], self._ranks)
         last = parts[-1].removesuffix(_END_OF_WORD)
         return (*(part + _CONTINUES for part in parts[:-1]), *((last,) if last else ()))
 
