@@ -5,6 +5,7 @@ encoder's output are held once per sentence and shared by its beams.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -31,7 +32,7 @@ class DecodingCache:
     length: int = 0
     """How many target positions have been decoded."""
 
-    def select(self, sentences: Tensor, beams_BW: Tensor) -> None:
+    def select(self, sentences: Tensor, beams_BW: Tensor) -> Self:
         """Keep the named sentences, in that order, and for each the named ones of its beams (see `Stepwise`)."""
         rows_R = (sentences[:, None] * self.beams + beams_BW).flatten()
         rows = self.source_visible_BS.size(0) * self.beams
@@ -48,3 +49,4 @@ class DecodingCache:
         if sentences_change:
             self.source_visible_BS = self.source_visible_BS.index_select(0, sentences)
         self.beams = beams_BW.size(1)
+        return self

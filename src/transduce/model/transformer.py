@@ -163,11 +163,6 @@ class Transformer(Network):
         hidden_BWD: Tensor = self.decoder.forward_next(self.embeddings.embed_target(tokens_BW), state)
         return hidden_BWD
 
-    def select(self, state: DecodingCache, sentences_B: Tensor, beams_BW: Tensor) -> DecodingCache:
-        """Reorder the cache in place."""
-        state.select(sentences_B, beams_BW)
-        return state
-
     def statistics(self) -> Iterable[Tensor]:
         """Return the running means of batch normalisation."""
         norms = (module for module in self.modules() if isinstance(module, MaskedBatchNorm))

@@ -54,9 +54,12 @@ class Network(nn.Module):
     def advance(self, state: Any, tokens_BW: Tensor) -> Tensor:  # noqa: ANN401
         """Feed each beam its newest token; return the hidden vector that predicts the next, shape (B, W, D)."""
 
-    @abstractmethod
     def select(self, state: Any, sentences_B: Tensor, beams_BW: Tensor) -> Any:  # noqa: ANN401
-        """Return the state of the named sentences and, for each, the named ones of its beams (see `Stepwise`)."""
+        """Return the state of the named sentences and, for each, the named ones of its beams (see `Stepwise`).
+
+        The default asks the state, which has a method of this name.
+        """
+        return state.select(sentences_B, beams_BW)
 
     @property
     def longest_sentence(self) -> int | None:

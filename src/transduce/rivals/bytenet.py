@@ -120,10 +120,6 @@ class ByteNet(Network):
         state.length += 1
         return self._read_out(x_BWD)
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     def matrices(self) -> Iterable[MatrixView]:
         """Return every linear map, and each position of every kernel as a matrix of its own."""
         return matrix_views(self)

@@ -153,10 +153,6 @@ class ConvS2S(Network):
         state.length += 1
         return self.dropout(self.decoder_out(x_BWD))  # type: ignore[no-any-return]
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     @torch.no_grad()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
         """Return the attention of every decoder layer, each with one head."""

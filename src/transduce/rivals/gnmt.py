@@ -84,10 +84,6 @@ class GnmtNetwork(Network):
             x_BWD = outputs_BWD + x_BWD if layer >= FIRST_RESIDUAL else outputs_BWD
         return x_BWD
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     @torch.no_grad()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
         """Return the alignment as one layer with one head; its values are the encoder's outputs."""

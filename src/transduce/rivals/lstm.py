@@ -61,10 +61,6 @@ class LstmNetwork(Network):
         """Feed each beam its newest token; return the vector that predicts the next, shape (B, W, D)."""
         return self.decoder.step(self.matrix.embed_target(tokens_BW), state.beams)
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     def matrices(self) -> Iterable[MatrixView]:
         """Return every linear map, each gate a matrix of its own."""
         return matrix_views(self)

@@ -87,10 +87,6 @@ class LuongNetwork(Network):
         state.beams[-1], _ = self._attend(state, top_BWD)
         return self.dropout(state.beams[-1])  # type: ignore[no-any-return]
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     @torch.no_grad()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
         """Return the attention as one layer with one head; its values are the source states."""

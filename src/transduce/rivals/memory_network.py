@@ -99,10 +99,6 @@ class MemoryNetwork(Network):
             u_BWD = self._hop(u_BWD, read_BWD)
         return u_BWD
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     @torch.no_grad()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
         """Return the weights of every hop, each a layer with one head; keys depend on their age and are not shown."""

@@ -140,10 +140,6 @@ class NeuralGpu(Network):
         state.length += 1
         return state.beams[0][..., state.length - 1, 0]
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     def matrices(self) -> Iterable[MatrixView]:
         """Return each gate at each place of every kernel as a matrix of its own."""
         return matrix_views(self)

@@ -82,10 +82,6 @@ class RnnSearch(Network):
         state.beams[0] = self._write(self.writer.input(embedded_BWE), context_BWN, before_BWD)
         return self._read_out(before_BWD, embedded_BWE, context_BWN)
 
-    def select(self, state: BeamState, sentences_B: Tensor, beams_BW: Tensor) -> BeamState:
-        """Return the state of the named sentences and beams."""
-        return state.select(sentences_B, beams_BW)
-
     @torch.no_grad()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
         """Return the alignment as one layer with one head; its queries are W_a s, its keys U_a h, its values h."""
