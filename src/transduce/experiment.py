@@ -111,8 +111,8 @@ class ExperimentConfig(BaseModel, frozen=True, extra="forbid"):
         }
         if wrong := [name for name, is_set in named.items() if is_set]:
             raise ValueError(f"A language model does not translate, so leave out {', '.join(wrong)}.")
-        longest = getattr(model, "learned_positions", 0)
-        if getattr(model, "positions", "none") == "learned" and data.max_length > longest:
+        longest = model.longest_sentence
+        if longest is not None and data.max_length > longest:
             raise ValueError(
                 f"data.max_length = {data.max_length} is the length of a block, and model.learned_positions = "
                 f"{longest} has fewer positions. Make them equal."

@@ -90,7 +90,7 @@ class FrozenNetwork:
 
     def longest_target(self, source_length: int) -> int | None:
         """Return the number of learned positions; sinusoids have no bound."""
-        return self.config.learned_positions if self.config.positions == "learned" else None
+        return self.config.longest_sentence
 
     def start(self, source_BS: Ids) -> FrozenState:
         """Encode the sources and keep what the decoder needs of them."""
@@ -148,11 +148,12 @@ class FrozenNetwork:
             raise not_numbers() from None
 
     def _refuse_long(self, source_BS: Ids) -> None:
+        limit = self.config.longest_sentence
         longest = int((source_BS != self.tokens.padding).sum(axis=1).max(initial=0))
-        if self.config.positions == "learned" and longest > self.config.learned_positions:
+        if limit is not None and longest > limit:
             raise DataError(
-                f"A sentence of {longest} tokens is longer than the {self.config.learned_positions} positions that "
-                "this model has learned. Split it, or train with more model.learned_positions."
+                f"A sentence of {longest} tokens is longer than the {limit} positions that this model has learned. "
+                "Split it, or train with more model.learned_positions."
             )
 
 

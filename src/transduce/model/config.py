@@ -190,6 +190,11 @@ class ModelConfig(NetworkConfig, frozen=True):
         """How many layers the decoder has."""
         return self.decoder_layers or self.layers
 
+    @property
+    def longest_sentence(self) -> int | None:
+        """The number of learned positions; a formula has no bound."""
+        return self.learned_positions if self.positions == "learned" else None
+
     def window(self, stack: str) -> Window | None:
         """Return how many positions before and after its own a query of this stack sees, or None if it sees all."""
         r = self.neighbourhood

@@ -58,11 +58,6 @@ class LanguageModel(Network):
         """The pre-softmax matrix (3.4) and, where there is one, its bias."""
         return Output(self.embeddings.output_VD, self.embeddings.output_bias_V)
 
-    @property
-    def longest_sentence(self) -> int | None:
-        """The number of learned positions; otherwise there is no bound."""
-        return self.config.learned_positions if self.config.positions == "learned" else None
-
     def longest_target(self, source_length: int) -> int | None:
         """Return how many tokens can follow a prompt; the last of them is not read."""
         longest = self.longest_sentence

@@ -70,6 +70,11 @@ class LanguageModelConfig(NetworkConfig, frozen=True):
         return self.layers
 
     @property
+    def longest_sentence(self) -> int | None:
+        """The number of learned positions; a formula has no bound."""
+        return self.of_layers.longest_sentence
+
+    @property
     def title(self) -> str:
         """What the network is, for a model's card."""
         return "A language model, the decoder of *Attention Is All You Need* without a source,"

@@ -108,11 +108,6 @@ class Transformer(Network):
         """The pre-softmax matrix (3.4) and, where there is one, its bias."""
         return Output(self.embeddings.output_VD, self.embeddings.output_bias_V)
 
-    @property
-    def longest_sentence(self) -> int | None:
-        """The number of learned positions; sinusoids have no bound."""
-        return self.config.learned_positions if self.config.positions == "learned" else None
-
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Return the decoder's outputs that predict the labels `target_BT`, shape (B, T, D)."""
         inputs_BT = offset_by_one(target_BT, start=self.tokens.start)

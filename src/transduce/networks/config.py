@@ -37,6 +37,11 @@ class NetworkConfig(BaseModel, frozen=True, extra="forbid"):
     def in_words(self) -> str:
         """The sizes in a few words, such as "6+6 layers, width 512, 8 heads"."""
 
+    @property
+    def longest_sentence(self) -> int | None:
+        """The most tokens that a sentence of either side may have, or None if there is no bound."""
+        return None
+
     @abstractmethod
     def parameter_shapes(self) -> Shapes:
         """Return the shape of each parameter by name; a tied matrix has one name."""

@@ -64,7 +64,7 @@ class Network(nn.Module):
     @property
     def longest_sentence(self) -> int | None:
         """The most tokens that a sentence of either side may have, or None if there is no bound."""
-        return None
+        return self.config.longest_sentence
 
     def longest_target(self, source_length: int) -> int | None:
         """Return the most tokens that can be predicted for a source of this length, or None if there is no bound."""

@@ -117,11 +117,6 @@ class ConvS2S(Network):
         """The output matrix, without a bias."""
         return self.matrix.output
 
-    @property
-    def longest_sentence(self) -> int | None:
-        """The number of learned positions."""
-        return self.config.positions
-
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Return the vector that predicts each label, shape (B, T, O)."""
         return self._decode(self.start(source_BS), target_BT)[0]

@@ -49,6 +49,11 @@ class ConvS2SConfig(NetworkConfig, frozen=True):
         return len(self.encoder) + len(self.decoder)
 
     @property
+    def longest_sentence(self) -> int:
+        """The rows of the tables of positions."""
+        return self.positions
+
+    @property
     def title(self) -> str:
         """The network and its paper."""
         return "ConvS2S of *Convolutional Sequence to Sequence Learning*"

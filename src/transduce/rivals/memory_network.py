@@ -63,11 +63,6 @@ class MemoryNetwork(Network):
         """The output matrix, without a bias."""
         return Output(self.W_VD)
 
-    @property
-    def longest_sentence(self) -> int | None:
-        """The rows of the tables of positions."""
-        return self.config.positions
-
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Return the vector that predicts each label, shape (B, T, D)."""
         return self._decode(source_BS, target_BT)[0]

@@ -33,6 +33,11 @@ class MemoryNetworkConfig(NetworkConfig, frozen=True):
         return 2
 
     @property
+    def longest_sentence(self) -> int:
+        """The rows of the tables of positions."""
+        return self.positions
+
+    @property
     def title(self) -> str:
         """The network and its paper."""
         return "A transduction model after *End-To-End Memory Networks*"
