@@ -149,7 +149,7 @@ def demonstrate_writing(
         translator = Translator.load(folder, threads=threads)
         for number, (english, _) in enumerate(splits.test[:_EXAMPLES]):
             begun = " ".join(english.split()[:2])
-            shown.written.append((begun, translator.generate(begun, seed=number, stop=("\n",))))
+            shown.written.append((begun, translator.generate(begun, temperature=0.5, seed=number, stop=("\n",))))
     with shown.timed("attention"):
         begun, rest = shown.written[0]
         page = translator.attention(f"{begun}{rest}"[: translator.longest_sentence - 1]).to_html()
