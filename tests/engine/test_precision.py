@@ -31,6 +31,13 @@ def test_auto_falls_back_to_torch(monkeypatch: pytest.MonkeyPatch, flags: list[s
     assert choose_precision("auto", [BASE, ADDITIVE]) == chosen
 
 
+def test_without_core_and_torch_the_error_names_both_cures(monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, "avx512_bf16", has_core=False)
+    monkeypatch.setattr(precision, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"Install a compiler .* or type: pip install 'transduce\[train\]'"):
+        choose_precision("auto", [BASE])
+
+
 def test_int8_by_name_needs_the_core_and_a_network_that_it_implements(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, has_core=False)
     with pytest.raises(ConfigError, match=r"int8 needs the C\+\+ core: .* Install a compiler"):

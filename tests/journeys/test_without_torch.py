@@ -12,11 +12,13 @@ import subprocess
 import sys
 import urllib.request
 import venv
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from tests.journeys.conftest import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")]
 
@@ -52,9 +54,11 @@ def closure(requirements: list[str], *, extra: str) -> set[str]:
     return found
 
 
-def run(python: Path, *arguments: str, folder: Path, exit_code: int = 0) -> subprocess.CompletedProcess[str]:
+def run(
+    python: Path, *arguments: str, folder: Path, exit_code: int = 0, path: Path | str = ""
+) -> subprocess.CompletedProcess[str]:
     # An empty PYTHONPATH: only what the environment holds can be imported.
-    environment = {**os.environ, "PYTHONPATH": ""}
+    environment = {**os.environ, "PYTHONPATH": str(path)}
     command = [str(python), "-m", "transduce", *arguments]
     result = subprocess.run(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -85,6 +89,23 @@ def test_text_is_translated_models_listed_and_described(python: Path, tmp_path: 
     assert bundled["parameters"] == 7_569_408
     for command in (["describe", "en-de"], ["describe", "rnnsearch"], ["settings", "model"], ["system"]):
         assert run(python, *command, folder=tmp_path).stdout
+
+
+def test_without_a_compiler_it_is_installed_and_says_what_to_do(python: Path, tmp_path: Path) -> None:
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", f"-Cbuild-dir={tmp_path / 'build'}"]
+    command = [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(tmp_path), str(ROOT)]
+    environment = {**os.environ, "CC": "/bin/false", "CXX": "/bin/false", "TRANSDUCE_REQUIRE_CORE": ""}
+    required = {**environment, "TRANSDUCE_REQUIRE_CORE": "1"}
+    assert subprocess.run(command, env=required, capture_output=True, check=False).returncode == 1
+    subprocess.run(command, env=environment, capture_output=True, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    assert not list((tmp_path / "installed").glob("transduce/core/*.so"))
+    message = run(
+        python, "translate", "en-de", "--text", "It rains.", folder=tmp_path, exit_code=2, path=tmp_path / "installed"
+    ).stderr
+    assert re.fullmatch(r"transduce: .* Install a compiler .*pip install 'transduce\[train\]', and torch.*\n", message)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads memory in Linux's unit")

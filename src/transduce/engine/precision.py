@@ -5,6 +5,7 @@ was built and implements the network; else torch translates, in bf16 where the p
 """
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Literal
 
 from transduce.core import NO_CORE, has_core
@@ -29,6 +30,10 @@ def choose_precision(wanted: Precision | Literal["auto"], configs: Sequence[Netw
         return wanted
     if not faults and has_core():
         return "int8"
+    if not faults and find_spec("torch") is None:
+        raise ConfigError(
+            f"Nothing here can translate: {NO_CORE}; or type: pip install 'transduce[train]', and torch translates."
+        )
     return fastest_precision(processor_flags())
 
 

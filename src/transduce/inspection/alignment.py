@@ -12,19 +12,23 @@ averaged, so that a row still sums to 1 at most.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.inspection.contract import AlignmentEntry
+if TYPE_CHECKING:
+    from transduce.inspection.contract import AlignmentEntry
 
 Weights = NDArray[np.float32]
 
 
 def align(
     cross_LHTS: Weights, *, block: str, source_words: Sequence[int | None], target_words: Sequence[int | None]
-) -> AlignmentEntry:
+) -> "AlignmentEntry":
     """Return the alignment of the words that the tokens belong to; a token without a word takes no part."""
+    from transduce.inspection.contract import AlignmentEntry  # building its classes takes 30 ms
+
     layer = layer_for_alignment(len(cross_LHTS))
     soft = between_words(cross_LHTS[layer].mean(axis=0), source_words=source_words, target_words=target_words)
     rounded = [[round(value, 4) for value in row] for row in soft]

@@ -23,6 +23,7 @@ LONGEST_PIECE = 16  # characters
 LARGEST_FILE = LARGEST_VOCABULARY * (4 * LONGEST_PIECE + 16)  # bytes
 
 _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6  # SentencePiece.Type; a normal piece has no such field
+_SCORE = struct.Struct("<f")
 
 
 def write_model(learned: Iterable[str]) -> bytes:
@@ -58,17 +59,20 @@ def read_model(content: bytes, *, name: str) -> tuple[str, ...]:
     if len(pieces) > LARGEST_VOCABULARY:
         raise ModelError(f"{name} has more pieces than the {LARGEST_VOCABULARY:,} that a tokenizer may have. {REMEDY}")
     learned = tuple(pieces[FIRST_LEARNED:])
-    are_sound = WORD_MARK in learned and len(set(pieces)) == len(pieces) and all(map(_is_sound, learned))
+    are_sound = WORD_MARK in learned and len(set(pieces)) == len(pieces) and _are_sound(learned)
     if not are_sound or write_model(learned) != content:
         raise ModelError(f"{name} is damaged or was not written by transduce. {REMEDY}")
     return learned
 
 
-def _is_sound(piece: str) -> bool:
-    """Return whether `piece` is safe for sentencepiece and can occur in ordinary text."""
-    body = piece.removeprefix(WORD_MARK)
-    return piece == WORD_MARK or (
-        0 < len(body) <= LONGEST_PIECE and can_stand_in_a_word(body) and not SYMBOL.search(body)
+def _are_sound(learned: tuple[str, ...]) -> bool:
+    """Return whether the pieces are safe for sentencepiece and can occur in ordinary text."""
+    bodies = [piece.removeprefix(WORD_MARK) for piece in learned if piece != WORD_MARK]
+    characters = "".join(bodies)
+    return (
+        all(0 < len(body) <= LONGEST_PIECE for body in bodies)
+        and can_stand_in_a_word(characters)
+        and not SYMBOL.search(characters)
     )
 
 
@@ -87,11 +91,13 @@ def _pieces(content: bytes) -> Iterator[str]:
 
 
 def _entry(piece: str, score: int, kind: int | None = None) -> bytes:
-    body = _field(1, piece.encode("utf-8")) + b"\x15" + struct.pack("<f", score)
+    body = _field(1, piece.encode("utf-8")) + b"\x15" + _SCORE.pack(score)
     return _field(1, body if kind is None else body + _number(3, kind))
 
 
 def _field(number: int, payload: bytes) -> bytes:
+    if number < 16 and len(payload) < 128:  # the fast way for pieces: reading a tokenizer writes each of them again
+        return b"%c%c%b" % (number << 3 | 2, len(payload), payload)
     return _varint(number << 3 | 2) + _varint(len(payload)) + payload
 
 
