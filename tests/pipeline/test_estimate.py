@@ -44,7 +44,7 @@ def test_the_first_step_which_loads_the_kernels_is_not_taken_for_a_usual_one(
     with opened_run(small_run.chosen(corpus, output, settings=settings), output, progress=Silent()) as run:
         Clock(monkeypatch)
         assert estimate.seconds_per_step(run.training.opened().trainer()) == 0.5
-        assert any(line.startswith("about 60 min here at most") for line in announcement(run))
+        assert any(line.startswith("about 60 min here at most (1 thread, ") for line in announcement(run))
 
 
 class TestCosts:

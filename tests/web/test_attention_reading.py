@@ -34,7 +34,7 @@ def test_only_known_digits_are_printed_and_candidates_keep_their_word_start(
     )
     assert found["halves"] == ["0.656", "0.0017", "< 0.0001", "0"]
     assert found["bytes"] == ["0.66", "0.00"]
-    assert found["candidates"] == ["Hund", "+heit", ".", "Hund", "Hund", "<EOS>", "犬", "▁"]
+    assert found["candidates"] == ["Hund", "+heit", ".", "Hund", "Hund", "<EOS>", "犬", "␣"]
 
 
 def test_rows_of_bytes_sum_to_one(open_page: Callable[..., Any], served: str) -> None:

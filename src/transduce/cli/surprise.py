@@ -23,7 +23,7 @@ def show_surprise(translator: Translator, path: Path, *, json_output: bool, page
     found = translator.text_likelihood(text)
     tokens = _tokens(translator, found)
     if page is not None:
-        write_atomically(page, _page(path.name, tokens))
+        write_atomically(page, surprise_page(path.name, tokens))
     if json_output:
         rows = [{"text": token, "log_probability": value} for token, value in tokens]
         typer.echo(json.dumps({"log_probability": found.log_probability, "tokens": rows}, ensure_ascii=False))
@@ -53,17 +53,26 @@ def _shade(log_probability: float) -> tuple[float, int, str]:
     return next((shade for shade in _SHADES if bits <= shade[0]), _STRONGEST)
 
 
-def _page(name: str, tokens: list[tuple[str, float]]) -> bytes:
+def surprise_page(name: str, tokens: list[tuple[str, float]]) -> bytes:
+    """Return the page of a text: each token on the shade of its surprise, with a legend."""
     spans = "".join(
         f'<span style="background:{_shade(value)[2]}" title="{-value / math.log(2):.2f} bits">'
         f"{html.escape(token)}</span>"
         for token, value in tokens
     )
     title = html.escape(name)
-    style = "body{font:16px/1.6 sans-serif;max-width:50em;margin:2em auto;color:#111;background:#fff}"
-    style += "pre{font:inherit;white-space:pre-wrap;overflow-wrap:anywhere}"
-    head = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Surprise: {title}</title><style>{style}</style>'
+    style = (
+        "body{font:16px/1.6 system-ui,sans-serif;max-width:50em;margin:0 auto;padding:1em;color:#111;background:#fff}"
     )
+    style += "pre{font:inherit;white-space:pre-wrap;overflow-wrap:anywhere}h1{overflow-wrap:anywhere}"
+    style += "i{padding:0 .4em;font-style:normal}"
+    # The shades are light in the dark too, and black text stays readable on them.
+    style += "pre,i{color:#111}@media(prefers-color-scheme:dark){body{background:#15171a;color:#e6e6e3}}"
+    head = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<meta name="color-scheme" content="light dark"><title>Surprise: {title}</title><style>{style}</style>'
+    )
+    legend = "".join(f'<i style="background:{colour}">≤ {bits:g}</i>' for bits, _, colour in _SHADES)
+    legend += f'<i style="background:{_STRONGEST[2]}">&gt; {_SHADES[-1][0]:g}</i>'
     said = "The stronger the colour, the more a token surprises the model; point at it for its bits (-log₂ p)."
-    return f"{head}<h1>{title}</h1><p>{said}</p><pre>{spans}</pre></html>\n".encode()
+    return f"{head}<main><h1>{title}</h1><p>{said}</p><p>bits: {legend}</p><pre>{spans}</pre></main></html>\n".encode()

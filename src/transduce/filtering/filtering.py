@@ -54,11 +54,12 @@ class LikelihoodModel(Protocol):
 
 @dataclass
 class ScoreReport:
-    """One score over the corpus: its limit, a histogram, and the pairs next to the limit on both sides."""
+    """One score: its limit, histograms of what was kept and dropped, and the pairs next to the limit on both sides."""
 
     limit: float
     edges: list[float]
-    counts: list[int]
+    kept_counts: list[int]
+    dropped_counts: list[int]
     kept: list[tuple[float, str, str]] = field(default_factory=list)
     dropped: list[tuple[float, str, str]] = field(default_factory=list)
 
@@ -205,9 +206,11 @@ class CorpusFilter:
     def _record(self, name: str, limit: float, window: Sequence[Pair], values: Scores) -> None:
         """Add a window to a score's histogram, from 0 to twice the limit, and to its pairs next to the limit."""
         edges = np.linspace(0, 2 * limit or 4, _BINS + 1)
-        counts, _ = np.histogram(np.clip(values, 0, edges[-1]), edges)
-        report = self.report.scores.setdefault(name, ScoreReport(limit, edges.tolist(), [0] * _BINS))
-        report.counts = [old + int(new) for old, new in zip(report.counts, counts, strict=True)]
+        empty = ScoreReport(limit, edges.tolist(), [0] * _BINS, [0] * _BINS)
+        report = self.report.scores.setdefault(name, empty)
+        for counts, wanted in ((report.kept_counts, values <= limit), (report.dropped_counts, values > limit)):
+            found, _ = np.histogram(np.clip(values[wanted], 0, edges[-1]), edges)
+            counts[:] = [old + int(new) for old, new in zip(counts, found, strict=True)]
         rows = [(float(value), pair.source, pair.target) for value, pair in zip(values, window, strict=True)]
         report.kept = sorted(report.kept + [row for row in rows if row[0] <= limit], reverse=True)[:_EXAMPLES]
         report.dropped = sorted(report.dropped + [row for row in rows if row[0] > limit])[:_EXAMPLES]

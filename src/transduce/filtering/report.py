@@ -1,6 +1,5 @@
 """What a filter did, as JSON and as a page with a histogram and the pairs next to each limit."""
 
-import itertools
 from typing import Any
 
 from transduce.filtering.filtering import FilterReport, ScoreReport
@@ -35,21 +34,21 @@ def report_page_content(report: FilterReport, *, title: str) -> dict[str, Any]:
         "status": f"{report.kept:,} of {report.read:,} pairs kept",
         "facts": [[name, f"{count:,} dropped"] for name, count in report.dropped.most_common()],
         "curves": [_histogram(name, score) for name, score in report.scores.items()],
-        "without_curves": "",
+        "histograms": "A point counts the pairs with a score from the value below it on; the last counts all above.",
+        "without_curves": "No pair has scores.",
         "samples": [],
         "tables": [_examples(name, score) for name, score in report.scores.items()],
     }
 
 
 def _histogram(name: str, score: ScoreReport) -> dict[str, Any]:
-    middles = [(low + high) / 2 for low, high in itertools.pairwise(score.edges)]
-    bars = [[middle, count] for middle, count in zip(middles, score.counts, strict=True) if count]
     series = {
-        "kept": [bar for bar in bars if bar[0] <= score.limit],
-        "dropped": [bar for bar in bars if bar[0] > score.limit],
+        verdict: [[low, count] for low, count in zip(score.edges, counts, strict=False) if count]  # one edge more
+        for verdict, counts in (("kept", score.kept_counts), ("dropped", score.dropped_counts))
     }
     return {
         "title": f"{name}: {MEANINGS[name]}",
+        "x": name,
         "log": True,  # most pairs are far below the limit
         "series": [{"name": wanted, "points": points} for wanted, points in series.items() if points],
     }
@@ -61,4 +60,8 @@ def _examples(name: str, score: ScoreReport) -> dict[str, Any]:
         for verdict, pairs in (("kept", score.kept[::-1]), ("dropped", score.dropped))
         for value, source, target in pairs
     ]
-    return {"title": f"{name}: next to the limit {score.limit:g}", "head": ["", name, "source", "target"], "rows": rows}
+    return {
+        "title": f"{name}: next to the limit {score.limit:g}",
+        "head": ["verdict", name, "source", "target"],
+        "rows": rows,
+    }

@@ -1,12 +1,19 @@
 """Drawings of trees: indented lines, an SVG, and a page of several trees. Words of the user are escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 
 from transduce.text.trees import Tree
 
 _CHARACTER, _GAP, _LEVEL, _MARGIN = 8.0, 14.0, 44.0, 16.0  # pixels: of a letter, between leaves, of a level, around
 _STYLE = "text{font:14px ui-monospace,monospace;text-anchor:middle;fill:#222}.label{fill:#0b5cad}path{stroke:#999}"
+_PAGE_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:1rem;background:#fdfdfb;color:#1d1f21}div{overflow-x:auto}"
+    "h1{font-size:1.35rem;overflow-wrap:anywhere}section{border-top:1px solid #999}"
+    # In the dark, the colours inside the drawings give way: these selectors are more specific.
+    "@media(prefers-color-scheme:dark){body{background:#15171a;color:#e6e6e3}svg text{fill:#e6e6e3}"
+    "svg .label{fill:#6cb3f5}}"
+)
 
 
 def indented_lines(tree: Tree) -> str:
@@ -64,12 +71,18 @@ def svg_of(tree: Tree) -> str:
 
 def page_of(trees: Iterable[Tree], *, title: str) -> str:
     """Return a page that shows the trees below each other; it needs no network."""
-    parts: Sequence[str] = [
-        f"<section><p>{escape(' '.join(tree.words()))}</p><div>{svg_of(tree)}</div></section>" for tree in trees
+    parts = [
+        f'<section><p>{escape(" ".join(tree.words()))}</p><div tabindex="0" role="region" '
+        f'aria-label="tree of sentence {number}">{svg_of(tree)}</div></section>'
+        for number, tree in enumerate(trees, start=1)
     ]
-    style = "body{font-family:system-ui;margin:2rem}div{overflow-x:auto}section{border-top:1px solid #ddd}"
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{style}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title><style>{_PAGE_STYLE}</style>'
+    )
+    said = "Each label names a phrase and stands above its parts; the words are at the bottom. XX stands for any word."
+    body = f"<main><h1>{escape(title)}</h1><p>{said}</p>{''.join(parts)}</main>"
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
 def _depth(tree: Tree) -> int:

@@ -135,7 +135,7 @@ def measured_costs(trainer: Trainer, validator: Validator | TextValidator | None
 
 def _duration_line(costs: TrainingCosts, training: TrainingConfig, compute: Compute) -> str:
     of_teachers = costs.step * len(DIRECTIONS) * (training.teacher_steps or 0)
-    here = f"{compute.threads} threads, {compute.precision}; {costs.step:.2g} s a step"
+    here = f"{compute.threads} thread{'s' * (compute.threads != 1)}, {compute.precision}; {costs.step:.2g} s a step"
     budgets = [training.step_budget] if training.step_budget is not None else []
     budgets += [training.epochs * costs.steps_in_epoch] if training.epochs else []
     bounds = [costs.seconds(training, steps=min(budgets))] if budgets else []

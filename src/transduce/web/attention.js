@@ -96,12 +96,13 @@ function describePair({ json, names }) {
     document.getElementById(`${side}-name`).textContent = names[side];
   }
   const { precision, models, is_forced: isForced, largest_difference: difference } = json.translated;
-  if (isForced && names.target === "translation") document.getElementById("target-name").textContent = "given";
+  const isTranslation = names.target === "translation";
+  if (isForced && isTranslation) document.getElementById("target-name").textContent = "given";
   document.title = `Attention: ${json.source.text || json.target.text}`;
   const by = models > 1 ? `${models} models together in ${precision}; attention is the first one's` : precision;
   document.getElementById("precision").hidden = !json.target.tokens.length;
   document.getElementById("precision").textContent =
-    `${isForced ? `The ${names.target} was given by the user; the system translates in` : "Translated in"} ${by}. The weights ` +
+    `${isForced ? `The ${names.target} was given by the user; the system ${isTranslation ? "translates" : "computes"} in` : isTranslation ? "Translated in" : "Written in"} ${by}. The weights ` +
     `come from one pass in float32; the log-probabilities of the two differ by at most ${difference.toPrecision(2)}.`;
 }
 
@@ -114,7 +115,7 @@ function aboutView(state, { heads, queries: rows, sides: [queries, keys] }) {
   const colours = heads > 1 && combine === "each" ? " Each colour is a head." : "";
   return {
     head: `A line joins a query on the left${of(queries)} to a key on the right${of(keys)} that it attends to: the stronger the line, the larger the weight.${colours}${left}`,
-    model: "Each square is one head: its rows are queries, its columns keys, and darker means more weight. The number is the mean entropy of the rows in bits, 0 if every query attends to one key only.",
+    model: "Each square is one head: its rows are queries, its columns keys, and a stronger colour means more weight. The number is the mean entropy of the rows in bits, 0 if every query attends to one key only.",
     neuron: "How one weight is computed: the query and the key give a score, the softmax over all keys turns scores into weights, and the output is the sum of the values times their weights.",
     matrix: `A row is a query${of(queries)}, a column is a key${of(keys)}, and the cell is the weight between them; a row sums to 1.`,
   }[view];

@@ -8,6 +8,7 @@ const SMALLEST = 3;
 const LARGEST = 64;
 const LABEL = 11; // pixels a label needs
 const LONGEST_LABEL = 130;
+const sizeOf = (element) => parseFloat(getComputedStyle(element).fontSize);
 
 export function createMatrixView(app) {
   const canvas = made("canvas", { "aria-hidden": "true" });
@@ -55,7 +56,7 @@ export function createMatrixView(app) {
     return kept.image;
   }
 
-  const highest = () => Math.min(innerHeight * 0.78, 736) - 2; // as in the style sheet
+  const highest = () => Math.min(innerHeight * 0.78, 46 * sizeOf(document.documentElement)) - 2; // as in the style sheet
 
   function cellSize(state) {
     if (state.zoom) return Math.max(state.zoom, SMALLEST);
@@ -64,14 +65,15 @@ export function createMatrixView(app) {
       (frame.clientWidth - label.left - 12) / Math.max(keys.length, 1),
       (highest() - label.top - 12) / Math.max(queries.length, 1),
     );
-    return Math.min(Math.max(fitting, SMALLEST), 36);
+    const most = Math.min(Math.max(frame.clientWidth / 24, 36), LARGEST); // a large screen shows larger cells
+    return Math.min(Math.max(fitting, SMALLEST), most);
   }
 
   function measure(context, picture) {
     const key = `${frame.clientWidth}`;
     if (measured?.picture === picture && measured.key === key) return;
     measured = { picture, key };
-    context.font = "12px system-ui, sans-serif";
+    context.font = `${0.8 * sizeOf(document.body)}px system-ui, sans-serif`;
     const longest = (groups) =>
       Math.min(LONGEST_LABEL, 14 + Math.max(20, ...groups.map((group) => context.measureText(group.text).width)));
     label = { left: Math.min(longest(picture.queries), frame.clientWidth * 0.35), top: longest(picture.keys) };
@@ -302,7 +304,7 @@ function paintLabel(context, text, { x, y, turn, isStrong, colors, longest }) {
   context.translate(x, y);
   context.rotate(turn);
   context.textAlign = "right";
-  context.font = `${isStrong ? "650 " : ""}12px system-ui, sans-serif`;
+  context.font = `${isStrong ? "650 " : ""}${0.8 * sizeOf(document.body)}px system-ui, sans-serif`;
   if (isStrong) {
     const width = Math.min(context.measureText(text).width, longest);
     context.fillStyle = colors.card;

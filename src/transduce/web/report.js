@@ -187,6 +187,7 @@ const BEGINS_A_WORD = /^(▁|<.+>$|[\p{P}\p{S}]|[\p{sc=Han}\p{sc=Hira}\p{sc=Kana
 
 // Returns what the page writes for a candidate: with + if it would follow the token before it without a space.
 export function candidateText({ text }, before) {
+  if (text === "▁") return "␣"; // as the token is written once it is chosen
   const continues = before && before.text !== "▁" && !BEGINS_A_WORD.test(text);
   return continues ? `+${text}` : text.replace(/^▁(?=.)/, "");
 }
