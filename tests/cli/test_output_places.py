@@ -262,6 +262,23 @@ def test_scores_that_cannot_be_saved_are_printed(how: str, commands: ForkedComma
 
 
 @pytest.mark.parametrize("how", ["read-only", "full"])
+def test_a_model_that_cannot_take_a_calibration_keeps_its_own(
+    how: str, commands: ForkedCommands, prepared: Path, tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(prepared / "model", tmp_path / "model"))
+    (model / "calibration.json").write_text("{}", encoding="utf-8")
+    before = files_of(tmp_path)
+    if how == "read-only":
+        model.chmod(0o555)
+    pairs = prepared / "corpus.tsv"
+    require_refusal(
+        commands.run("calibrate", "model", pairs, folder=tmp_path, largest_file=20 if how == "full" else None)
+    )
+    model.chmod(0o755)
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("how", ["read-only", "full"])
 def test_a_run_that_cannot_be_averaged_keeps_its_model(
     how: str, commands: ForkedCommands, prepared: Path, tmp_path: Path
 ) -> None:
