@@ -141,6 +141,7 @@ def test_a_validator_speaks_with_its_key() -> None:
     ("content", "message"),
     [
         (b"[model\n", "is not valid TOML: .* line 1"),
+        (b'[data]\ntrain = ["a.tsv" "b.tsv"]\n', "line 2, .* just before it for a missing comma"),
         (b"\xff\xfe", "is not UTF-8"),
         (b"preset = 3\n", "preset must be a name"),
         (b'preset = "bas"\n', r"no preset 'bas' \(did you mean base\?\)"),

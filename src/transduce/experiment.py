@@ -202,8 +202,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is a folder, not an experiment file. To resume a run, give --output.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
         if path.suffix == ".toml":
-            what = "UTF-8 text" if isinstance(fault, UnicodeDecodeError) else "valid TOML"
-            raise ConfigError(f"{path} is not {what}: {fault}.") from None
+            if isinstance(fault, UnicodeDecodeError):
+                raise ConfigError(f"{path} is not UTF-8 text: {fault}.") from None
+            remedy = "Look there and just before it for a missing comma, bracket or quote."
+            raise ConfigError(f"{path} is not valid TOML: {fault}. {remedy}") from None
         raise ConfigError(
             f"{path} is not an experiment file (TOML). If it is training text, write --train {path}; two aligned files "
             "are one name with a comma, such as --train a.en,a.de."
