@@ -75,7 +75,10 @@ OUTPUTS: dict[str, tuple[Output, ...]] = {
     "likelihood": (Output("page", ("likelihood", "writer", "text.txt", "--page", "PLACE"), ending=".html"),),
     "attention": (Output("output", ("attention", "model", "it rains", "--output", "PLACE"), ending=".html"),),
     "import_model": (Output("destination", ("import", "marian", "PLACE"), is_folder=True),),
-    "paper": (Output("output", ("paper", "claims", "--run", "--budget", "1s", "--output", "PLACE"), is_folder=True),),
+    "paper": (
+        Output("output", ("paper", "claims", "--run", "--budget", "1s", "--output", "PLACE"), is_folder=True),
+        Output("html", ("paper", "table3", "--html", "PLACE"), ending=".html"),
+    ),
     "export": tuple(
         Output("destination", ("export", "model", "PLACE", "--format", name), ending=ending, is_folder=not ending)
         for name, ending in (("huggingface", ""), ("ctranslate2", ""), ("argos", ".argosmodel"), ("transduce", ""))

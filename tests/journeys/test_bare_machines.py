@@ -36,7 +36,9 @@ if "READ_ONLY" in os.environ:
 def environment(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "machine").mkdir()
     (tmp_path / "machine" / "sitecustomize.py").write_text(MACHINE, encoding="utf-8")
-    kept = {name: value for name, value in os.environ.items() if name != "HOME" and not name.startswith("XDG_")}
+    # Without coverage's variables: it would write a file of its own beside each process.
+    left_out = ("HOME", "XDG_", "COVERAGE_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(tmp_path / "machine"), str(SOURCE)])}
 
 
