@@ -4,8 +4,8 @@
 
 Everyday sentences contain few placeholders, URLs, tags and odd names. Each kind of change below takes pairs of the
 corpus and changes both sides in the same way, so that the model learns what to copy and what to keep. Typing errors
-change the source alone. The output has one new pair per line, source and target separated by a tab, without the corpus
-itself. The same seed writes the same file.
+change the source alone, which with --reverse is the second file. The output has one new pair per line, source and target
+separated by a tab, without the corpus itself. The same seed writes the same file.
 """
 
 # ruff: noqa: SIM905 (a list of words is easier to read as text)
@@ -211,10 +211,12 @@ KINDS: dict[Callable[[Pair, random.Random], Pair | None], int] = {
     in_capitals: 2, without_final_point: 5, with_typing_error: 6, in_quotes: 2, with_emoji: 1,
 }  # fmt: skip
 """How many of a hundred pairs of the corpus each kind makes."""
+OF_THE_SOURCE = (with_typing_error, without_final_point)
+"""The kinds that treat the source in another way than the target."""
 
 
-def augment(pairs: list[Pair], *, seed: int, share: float) -> list[Pair]:
-    """Return the new pairs: for each kind its number in a hundred of `pairs`, times `share`."""
+def augment(pairs: list[Pair], *, seed: int, share: float, reverse: bool = False) -> list[Pair]:
+    """Return the new pairs: for each kind its number in a hundred of `pairs`, times `share`; with `reverse`, swapped."""
     chance = random.Random(seed)
     made: list[Pair] = []
     for kind, percent in KINDS.items():
@@ -222,8 +224,10 @@ def augment(pairs: list[Pair], *, seed: int, share: float) -> list[Pair]:
         for index in order:
             if wanted == 0:
                 break
-            if all(pairs[index]) and (new := kind(pairs[index], chance)) is not None:
-                made.append(new)
+            pair = pairs[index]
+            swapped = reverse and kind in OF_THE_SOURCE
+            if all(pair) and (new := kind(pair[::-1] if swapped else pair, chance)) is not None:
+                made.append(new[::-1] if reverse and not swapped else new)
                 wanted -= 1
     chance.shuffle(made)
     return made
@@ -241,10 +245,10 @@ def main() -> None:
     sides = [gzip.decompress(Path(path).read_bytes()).decode().splitlines() for path in options.corpus.split(",")]
     if len(sides) != 2 or len(sides[0]) != len(sides[1]):
         sys.exit(f"{options.corpus}: give two files with the same number of lines, separated by a comma")
-    made = augment(list(zip(*sides, strict=True)), seed=options.seed, share=options.share)
+    made = augment(list(zip(*sides, strict=True)), seed=options.seed, share=options.share, reverse=options.reverse)
     with gzip.GzipFile(options.output, "wb", mtime=0) as file:
         for source, target in made:
-            file.write(f"{target}\t{source}\n".encode() if options.reverse else f"{source}\t{target}\n".encode())
+            file.write(f"{source}\t{target}\n".encode())
     print(f"{len(made):,} pairs in {options.output}")
 
 

@@ -51,3 +51,13 @@ def test_the_same_seed_writes_the_same_pairs_and_another_seed_others() -> None:
     first, again, other = (AUGMENT["augment"](corpus, seed=seed, share=1.0) for seed in (1, 1, 2))
     assert first == again != other
     assert len(first) > len(corpus) // 4
+
+
+def test_the_other_direction_changes_its_own_source_and_leaves_its_target() -> None:
+    corpus = [(f"We know number {n}!", f"Wir kennen Nummer {n}!") for n in range(500)]
+    reverse = AUGMENT["augment"](corpus, seed=1, share=1.0, reverse=True)
+    english = {source for source, _ in corpus}
+    wrongly_typed = {german for _, german in corpus}
+    changed = [source for source, target in reverse if target in english and source not in wrongly_typed]
+    assert len(changed) > 10
+    assert all(source.startswith("W") for source in changed)
