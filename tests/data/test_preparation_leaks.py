@@ -4,8 +4,9 @@ from pathlib import Path
 
 from tests.data.test_preparation import Watcher, build, config
 
-from transduce.data.sentence_hashes import are_known, hashes_after_folding, sentence_hashes
+from transduce.data.sentence_hashes import sentence_hashes
 from transduce.data.token_store import TokenStore
+from transduce.evaluation.overlap import trained_on
 from transduce.files import write_manifest
 
 
@@ -18,9 +19,21 @@ def test_the_leak_check_folds_case_spaces_and_punctuation(tmp_path: Path) -> Non
     prepared = build(given, tmp_path / "data", watcher)
     assert prepared.report.splits["valid"].seen_in_training == 1
     assert any("1 of 2 valid sources are in the training text too" in warning for warning in watcher.warnings)
-    known = prepared.training_hashes()
-    assert are_known(hashes_after_folding(["sentence number 7"]), known).all()
-    assert are_known(sentence_hashes(["Sentence number 7."]), known).all()  # as earlier versions ask
+    known = prepared.training_hashes(given)
+    assert trained_on(["sentence number 7", "Sentence number 7.", "Sentence number 70."], known) == [True, True, False]
+
+
+def test_a_model_keeps_no_hashes_of_synthetic_sources(tmp_path: Path) -> None:
+    for name, text in {
+        "real": "One.\tEins.\nTwo.\tZwei.\n",
+        "made": "Three.\tDrei.\n",
+        "other": "Four.\tVier.\n",
+    }.items():
+        (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
+    corpora = [{"files": str(tmp_path / "made.tsv"), "synthetic": True}, {"files": str(tmp_path / "other.tsv")}]
+    given = config(tmp_path / "real.tsv", corpora=corpora, held_out_valid=0, held_out_test=0)
+    known = build(given, tmp_path / "data").training_hashes(given)
+    assert trained_on(["One.", "Two.", "Three.", "Four."], known) == [True, True, False, True]
 
 
 def test_no_held_out_source_differs_from_a_training_source_by_case_or_punctuation_alone(tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstri
     tag: str | None = None
     """A mark such as >>de<< before every source of this corpus."""
 
+    synthetic: bool = False
+    """A model wrote the sources. The trained model then keeps no hashes of them: no test set is made of them."""
+
     @field_validator("files", mode="before")
     @classmethod
     def one_file_needs_no_list(cls, value: object) -> object:
@@ -76,7 +79,8 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
 
     corpora: tuple[CorpusConfig, ...] = ()
     """Further training text, each entry with `files`, `weight` (how often an epoch holds each pair: 1 once, 0.25 a
-    quarter of the pairs; "equal": as many pairs as `train` has) and `tag` (such as >>de<<, put before every source).
+    quarter of the pairs; "equal": as many pairs as `train` has), `tag` (such as >>de<<, put before every source) and
+    `synthetic` (true if a model wrote the sources: the trained model then keeps no hashes of them).
     Pairs are held out of `train`, or of all corpora where `train` is empty."""
 
     text: tuple[str, ...] = ()

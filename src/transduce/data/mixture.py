@@ -20,6 +20,13 @@ from transduce.data.token_store import TokenStore
 _STREAM = 0x6D6978  # keeps the random words of a mixture apart from those of a batch plan
 
 
+def corpus_sizes(config: DataConfig, store: TokenStore) -> tuple[int, ...]:
+    """Return how many pairs the training store holds of each of `config.training_corpora`."""
+    of_files = [*store.notes["pairs_of_corpora"], *([0] * len(config.names("train")))]
+    ends = list(accumulate(len(corpus.files) for corpus in config.training_corpora))
+    return tuple(sum(of_files[start:end]) for start, end in zip([0, *ends], ends, strict=False))
+
+
 @dataclass(frozen=True)
 class Mixture:
     """The corpora of a token store, in their order in it, and how many pairs of each an epoch holds."""
@@ -33,9 +40,7 @@ class Mixture:
         """Return the mixture that `data.corpora` asks for, or None without such corpora."""
         if not config.corpora:
             return None
-        of_files = [*store.notes["pairs_of_corpora"], *([0] * len(config.names("train")))]
-        ends = list(accumulate(len(corpus.files) for corpus in config.training_corpora))
-        sizes = tuple(sum(of_files[start:end]) for start, end in zip([0, *ends], ends, strict=False))
+        sizes = corpus_sizes(config, store)
         weights = [
             min(1.0, sizes[0] / max(1, size)) if corpus.weight == "equal" else corpus.weight
             for corpus, size in zip(config.training_corpora, sizes, strict=True)

@@ -17,8 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from transduce.data.config import DataConfig
 from transduce.data.division import counts_in_words
+from transduce.data.mixture import corpus_sizes
 from transduce.data.report import PreparationReport
 from transduce.data.reuse import missing_files, settings_of, unchanged
 from transduce.data.sentence_hashes import Hashes
@@ -43,9 +46,12 @@ class Prepared:
     test: TokenStore | None
     report: PreparationReport
 
-    def training_hashes(self) -> Hashes:
+    def training_hashes(self, config: DataConfig) -> Hashes:
         """Return the sorted hashes of the training sources, which a model keeps to recognise training sentences."""
-        return self.train.known_hashes()
+        if not config.corpora:
+            return self.train.known_hashes()
+        written = [not corpus.synthetic for corpus in config.training_corpora]
+        return np.unique(self.train.folded_hashes[np.repeat(written, corpus_sizes(config, self.train))])
 
     def reversed(self) -> "Prepared":
         """Return the same corpus from target to source."""

@@ -4,8 +4,8 @@ The hash of a normalised sentence is the same on every machine and in every vers
 training sources, so that a later evaluation can count the test sentences among them. The chance that any two of ten
 million different sentences share a hash is 1 in 400,000.
 
-A model keeps two hashes of each source: of the sentence, and of the sentence without case, spaces and punctuation, so
-that "guten tag" counts as trained on if "Guten Tag!" was. Models of earlier versions keep only the first.
+A model keeps the hash of each source without case, spaces and punctuation, so that "guten tag" counts as trained on if
+"Guten Tag!" was. Models of earlier versions keep the hash of the sentence as it is.
 """
 
 import hashlib

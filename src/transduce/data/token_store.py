@@ -194,8 +194,8 @@ class TokenStore:
         return other
 
     def known_hashes(self) -> Hashes:
-        """Return the sorted hashes, plain and folded, by which a source of this store is recognised."""
-        return np.unique(np.concatenate([self.source_hashes, self.folded_hashes]))
+        """Return the sorted hashes by which a source of this store is recognised."""
+        return np.unique(self.folded_hashes)
 
     def _check_rows(self, pairs: int) -> None:
         originals = 2 * pairs if self._originals is None else len(self._originals)

@@ -63,7 +63,7 @@ class ModelWriter:
             model.weights,
             tokenizers=self.prepared.tokenizers,
             card=card,
-            training_hashes=None if data.text else self.prepared.training_hashes(),
+            training_hashes=None if data.text else self.prepared.training_hashes(data),
             shortlist=self._shortlist,
         )
 
