@@ -77,18 +77,21 @@ def stand_in(recipe: Path, folder: Path, *, pairs: int) -> ExperimentConfig:
     experiment = resolve_experiment(recipe, overrides=TINY)
     content = experiment.model_dump(mode="json", exclude_none=True)
     lines = [f"sentence number {n} of a stand-in" for n in range(pairs)]
-    for split in ("train", "valid", "test"):
+    named = [(content["data"], split) for split in ("train", "valid", "test")]
+    for entry, key in [*named, *((corpus, "files") for corpus in content["data"].get("corpora", []))]:
         moved = []
-        for name in getattr(experiment.data, split):
+        for name in entry[key]:
             places = [folder / path.name for path in paths_of(name)]
             for place, side in zip(places, ("source", "target"), strict=False):
-                written = [f"{line} {split} {side}" for line in lines]
+                written = [f"{line} {Path(name).name} {side}" for line in lines]
                 if experiment.data.has_trees:
                     written = [f"(S {' '.join(f'(NN {word})' for word in line.split())})" for line in written]
+                if len(places) == 1 and not experiment.data.has_trees:
+                    written = [f"{line}\t{line} turned" for line in written]
                 text = "".join(f"{line}\n" for line in written).encode()
                 place.write_bytes(gzip.compress(text) if place.suffix == ".gz" else text)
             moved.append(",".join(map(str, places)))
-        content["data"][split] = moved
+        entry[key] = moved
     if experiment.training.teacher_steps is not None:
         content["training"]["teacher_steps"] = experiment.training.warmup_steps + 1  # the fewest that a cosine may have
     return validate_experiment(content, where=str(recipe))
