@@ -65,9 +65,7 @@ def learn_shortlist(
     corpus, vocabulary_size = _AlignmentPairs(store, special.padding, source_end), store.vocabulary_size
     blocks = [corpus.block(pairs) for pairs in _in_parts(corpus.informative_pairs())]
     common_C = _most_common(blocks, vocabulary_size, size=size, special=special)
-    keys = np.zeros(0, dtype=np.int64)
-    for block in blocks:
-        keys = np.union1d(keys, block.keys(vocabulary_size))
+    keys = _all_keys(blocks, vocabulary_size)
     probabilities = np.ones(len(keys))
     for _ in range(ROUNDS):
         probabilities = _accounted(blocks, keys, probabilities, vocabulary_size)
@@ -108,19 +106,32 @@ class _Block:
         return widths
 
 
+def _all_keys(blocks: Iterable[_Block], vocabulary_size: int) -> Ids:
+    """Return the different keys of all blocks, ascending."""
+    known, waiting, count = np.zeros(0, dtype=np.int64), [np.zeros(0, dtype=np.int64)], 0
+    for block in blocks:
+        waiting.append(np.unique(block.keys(vocabulary_size)))
+        count += len(waiting[-1])
+        if count > len(known):  # so that each key is sorted a few times only
+            known, waiting, count = np.unique(np.concatenate([known, *waiting])), [], 0
+    return np.unique(np.concatenate([known, *waiting]))
+
+
 def _accounted(
     blocks: Iterable[_Block], keys: Ids, probabilities: NDArray[np.float64], vocabulary_size: int
 ) -> NDArray[np.float64]:
     """Return t(target | source) after one more round of expectation and maximisation."""
     expected = np.zeros(len(keys))
     for block in blocks:
-        places, widths = np.searchsorted(keys, block.keys(vocabulary_size)), block.widths()
-        if not len(places):
+        widths = block.widths()
+        if not len(widths):
             continue
-        shares = probabilities[places]
+        different, which = np.unique(block.keys(vocabulary_size), return_inverse=True)
+        places = np.searchsorted(keys, different)  # a sorted search is many times faster than a random one
+        shares = probabilities[places][which]
         totals = np.add.reduceat(shares, np.cumsum(widths) - widths)
         np.divide(shares, np.repeat(totals, widths), out=shares)
-        expected += np.bincount(places, weights=shares, minlength=len(keys))
+        expected[places] += np.bincount(which, weights=shares)
     of_sources = np.bincount(keys // vocabulary_size, weights=expected)
     updated: NDArray[np.float64] = expected / np.maximum(of_sources, 1e-300)[keys // vocabulary_size]
     return updated
