@@ -1,11 +1,11 @@
 """Folders of BERT with random weights: the network written out here, and transformers, are the oracles."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tests.importing.bert_folder import LETTERS, PIECES, SIZES, random_weights, write_folder
 from torch import Tensor
 from torch.nn import functional
 
@@ -13,57 +13,7 @@ from transduce.errors import DataError, ModelError
 from transduce.importing.formats import import_model
 from transduce.loaded_encoder import LoadedEncoder
 from transduce.model_directory import Languages, load_model
-from transduce.tensor_file import write_tensors
 from transduce.text.word_piece_tokenizer import WordPieceTokenizer
-
-LETTERS = [chr(n) for n in range(ord("a"), ord("z") + 1)]
-WORDS = ["the", "cat", "sat", "on", "mat", "play", "a", *LETTERS[1:], "##ing", *(f"##{n}" for n in LETTERS)]
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS[:7], ".", ",", "中", *WORDS[7:]]
-SIZES = {
-    "hidden_size": 12,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 20,
-    "max_position_embeddings": 40,
-    "type_vocab_size": 2,
-    "layer_norm_eps": 1e-3,
-}
-
-
-def random_weights(*, head: bool = True, gain: str = "weight", bias: str = "bias") -> dict[str, np.ndarray]:
-    d, f, rows = 12, 20, len(PIECES)
-    shapes: dict[str, tuple[int, ...]] = {
-        "bert.embeddings.word_embeddings.weight": (rows, d),
-        "bert.embeddings.position_embeddings.weight": (40, d),
-        "bert.embeddings.token_type_embeddings.weight": (2, d),
-        "bert.pooler.dense.weight": (d, d),
-        "bert.pooler.dense.bias": (d,),
-        "cls.seq_relationship.weight": (2, d),
-    }
-    norms = ["bert.embeddings.LayerNorm"]
-    linears: dict[str, tuple[int, int]] = {}
-    for layer in (f"bert.encoder.layer.{n}" for n in range(2)):
-        linears |= {f"{layer}.attention.self.{one}": (d, d) for one in ("query", "key", "value")}
-        linears |= {f"{layer}.attention.output.dense": (d, d), f"{layer}.intermediate.dense": (f, d)}
-        linears |= {f"{layer}.output.dense": (d, f)}
-        norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
-    if head:
-        linears["cls.predictions.transform.dense"] = (d, d)
-        norms.append("cls.predictions.transform.LayerNorm")
-        shapes |= {"cls.predictions.bias": (rows,), "cls.predictions.decoder.bias": (rows,)}
-    shapes |= {f"{name}.weight": shape for name, shape in linears.items()}
-    shapes |= {f"{name}.bias": shape[:1] for name, shape in linears.items()}
-    shapes |= {f"{name}.{kind}": (d,) for name in norms for kind in (gain, bias)}
-    random = np.random.default_rng(3)
-    weights = {name: random.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
-    return weights | ({"cls.predictions.decoder.bias": weights["cls.predictions.bias"]} if head else {})
-
-
-def write_folder(folder: Path, weights: dict[str, np.ndarray], **options: object) -> None:
-    folder.mkdir()
-    write_tensors(folder / "model.safetensors", weights)
-    (folder / "config.json").write_text(json.dumps({"model_type": "bert", **SIZES, **options}), encoding="utf-8")
-    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n", encoding="utf-8")
 
 
 def written_out(weights: dict[str, np.ndarray], ids: list[int], types: list[int]) -> tuple[Tensor, Tensor]:
@@ -163,6 +113,21 @@ def test_what_cannot_be_read_or_filled_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cut" / "vocab.txt").write_text("\n".join(PIECES[1:]), encoding="utf-8")
     with pytest.raises(ModelError, match=r"lacks \[PAD\]"):
         import_model(tmp_path / "cut", tmp_path / "other", Languages())
+
+
+def test_a_report_of_two_texts_says_where_the_second_begins(tmp_path: Path) -> None:
+    encoder = imported(tmp_path, random_weights())
+    report = encoder.attention("The cats", second="sat.")
+    shown = ["[CLS]", "▁the", "▁cat", "s", "[SEP]", "▁sat", "▁.", "[SEP]"]
+    assert [token.text for token in report.source.tokens] == shown
+    assert [report.source.text[token.start : token.end] for token in report.source.tokens[5:7]] == ["sat", "."]
+    assert report.to_dictionary()["second"] == 5
+    assert report.to_dictionary()["target"]["tokens"] == []
+    assert encoder.attention("The cats").second is None
+    block = report.blocks["encoder"]
+    assert (block.queries, block.keys, block.weights_LHQK.shape) == ("source", "source", (2, 3, 8, 8))
+    numbers = encoder.head_numbers(source=report.source.ids, target=[], stack="encoder", layer=1, head=2)
+    assert numbers.query.shape == [8, 4]
 
 
 SENTENCES = [

@@ -73,7 +73,7 @@ def attention(
         return
     write_atomically(output, attention_page([report.to_dictionary() for report in reports]))
     choice = "" if len(reports) == 1 else f"; choose one of its {len(reports)} sentences there"
-    typer.echo("\n".join(shown(report.target_text or report.source.text) for report in reports))
+    typer.echo("\n".join(shown(report.target_text or report.source.text.replace("\n", " ")) for report in reports))
     typer.echo(f"wrote {output}: open it in a browser{choice}")
     if used != "float32":
         difference = f"{max(report.largest_difference for report in reports):.2g}"

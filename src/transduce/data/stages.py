@@ -133,7 +133,8 @@ class Stages:
             reads_sources = key == "source_tokenizer" or not self._config.has_source_tokenizer
             tags = self._tags() if reads_sources else ()
             assert kind != "imported", "DataConfig asks for the tokenizer then"
-            assert kind not in ("byte_pieces", "word_pieces"), "likewise"
+            assert kind != "byte_pieces", "likewise"
+            assert kind != "word_pieces", "likewise"
             tokenizer = learn_tokenizer(kind, lines, vocabulary_size=size, tags=tags, progress=self._progress)
         else:
             tokenizer = given_tokenizer(self._config, key)

@@ -15,7 +15,7 @@ export function readReport(given) {
   const start = { text: "<start>", wordText: "<start>", side: "start", index: -1, word: null, isSpecial: true };
   const read = target.length ? [start, ...target.slice(0, -1)] : [];
   const axes = { source, target, read, "source+read": [...source, ...read] };
-  const names = sideNames(source, target);
+  const names = sideNames(source, target, json.second);
   const blocks = Object.entries(json.blocks).map(([name, block]) => plainStack(name, block, axes, names));
   const first = blocks.find(({ axes: [queries, keys] }) => queries === "target" && keys === "source") ?? blocks[0];
   const derived = [...joinedStacks(blocks, axes), ...betweenTexts(blocks, json.second)];
@@ -42,8 +42,9 @@ function fromVersion1({ weights, entropy, numbers, alignment, ...others }) {
   };
 }
 
-// Names the two sides. A network with only one side has a text and no translation.
-function sideNames(source, target) {
+// Names the two sides. A network with only one side has a text, or two, and no translation.
+function sideNames(source, target, second) {
+  if (second) return { source: "texts A, B", target: "text" };
   return source.length && target.length
     ? { source: "source", target: "translation" }
     : { source: "text", target: "text" };
