@@ -191,6 +191,8 @@ class ReportEntry(ContractEntry):
     """What made the translation."""
     blocks: dict[BlockName, BlockEntry] = Field(json_schema_extra={"additionalProperties": False})
     """The attention by kind, in the network's order; a Transformer has `encoder`, `decoder` and `cross` (3.2.3)."""
+    second: int | None = None
+    """For a network that reads two texts together: the source token at which the second begins; null for one text."""
 
 
 def json_schema() -> dict[str, Any]:

@@ -72,6 +72,8 @@ class AttentionReport:
     translated: TranslationSource
     has_numbers: bool = False
     """Whether JSON and page carry the queries, keys and values of every head."""
+    second: int | None = None
+    """Which source token begins the second of two texts that are read together; None if there is one."""
 
     @property
     def target_text(self) -> str:
@@ -93,6 +95,7 @@ class AttentionReport:
             alignment=self.alignment,
             translated=TranslatedEntry(**asdict(self.translated), largest_difference=self.largest_difference),
             blocks={name: block_entry(block, has_numbers=self.has_numbers) for name, block in self.blocks.items()},
+            second=self.second,
         )
 
     def to_dictionary(self) -> dict[str, Any]:
