@@ -15,6 +15,7 @@ from transduce.cli.export import export
 from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
+from transduce.cli.learn import learn
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
 from transduce.cli.paper import paper
@@ -62,6 +63,7 @@ app.command()(calibrate)
 app.command()(likelihood)
 app.command()(parse)
 app.command()(attention)
+app.command()(learn)
 app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)

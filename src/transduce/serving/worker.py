@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from transduce.errors import ConfigError, TransduceError
+from transduce.learning.lesson import lesson
 from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory, peak_memory
 from transduce.networks.cost import parameter_count
 from transduce.serving.frames import read_frame, write_frame
@@ -141,6 +142,11 @@ def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[s
     return [translator.head_numbers(**item).model_dump(mode="json") for item in items]
 
 
+def lessons(translator: Translator, items: list[list[Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the learning page shows of each text."""
+    return [lesson(translator, text) for text, _ in items]
+
+
 def tasks_with(glossary: Glossary) -> Tasks:
     """Return the functions that compute a round, by the name of their task; translations use this glossary."""
     return {
@@ -148,6 +154,7 @@ def tasks_with(glossary: Glossary) -> Tasks:
         "likelihood": likelihood,
         "attention": partial(attention, glossary=glossary),
         "numbers": numbers,
+        "lesson": lessons,
     }
 
 
