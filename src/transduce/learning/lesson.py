@@ -23,8 +23,8 @@ def lesson(translator: "Translator", text: str, *, reference: str | None = None)
     report = translator.attention(text, numbers=True)
     if not report.source.tokens or "cross" not in report.blocks:
         raise ConfigError(
-            "The lesson is about a Transformer that translates: encoder, decoder and attention between them. This model "
-            "is of another kind; `transduce attention` shows it."
+            "The lesson is about a Transformer that translates: encoder, decoder and attention between them. This "
+            "model is of another kind; `transduce attention` shows it."
         )
     network, tokenizer = translator.models[0].read_again().network(), translator.tokenizers.target
     return {

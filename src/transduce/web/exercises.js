@@ -1,15 +1,16 @@
 // Exercises that are checked on the spot: a number, a choice, or cells of a grid.
 
+import { written } from "./learn_parts.js";
 import { made } from "./paint.js";
 
 let exercises = 0; // so far, for ids
 
 function frame(ask, ...parts) {
   const verdict = made("p", { className: "verdict", role: "status" });
-  const form = made("form", { className: "exercise" }, made("h3", { text: "Your turn" }), made("p", {}, ...[ask].flat()), ...parts, verdict);
+  const form = made("form", { className: "exercise" }, made("h3", { text: "Your turn" }), made("p", {}, ...written(ask)), ...parts, verdict);
   const tell = (isRight, text) => {
     verdict.className = `verdict ${isRight ? "right" : "not-yet"}`;
-    verdict.textContent = `${isRight ? "Right." : "Not yet."} ${text}`;
+    verdict.replaceChildren(...written(`${isRight ? "Right." : "Not yet."} ${text}`));
   };
   const clear = () => {
     verdict.className = "verdict";
@@ -63,7 +64,7 @@ export function choiceExercise({ ask, options }) {
 export function gridExercise({ ask, rows, columns, isWanted, mistakes, explain }) {
   const cells = [];
   const table = made("table", { className: "cells" });
-  table.append(made("tr", {}, made("td"), ...columns.map((text) => made("th", { scope: "col", text }))));
+  table.append(made("tr", {}, made("td"), ...columns.map((text) => made("th", { scope: "col", text: text.split(" ").at(-1) }))));
   rows.forEach((name, row) => {
     const line = made("tr", {}, made("th", { scope: "row", text: name }));
     columns.forEach((other, column) => {

@@ -10,13 +10,18 @@ export function stepElement(app, { number, question, say, equation, picture, cod
     "section",
     { className: "step", id: `step-${number}`, "aria-labelledby": heading.id },
     heading,
-    ...say.map((text) => made("p", { className: "say" }, ...[text].flat())),
+    ...say.map((text) => made("p", { className: "say" }, ...written(text))),
     equation.element,
     made("div", { className: "picture" }, ...picture),
     codeLines(app, code),
     wrongIdeas(wrong),
     exercise.element,
   );
+}
+
+// Returns a text with its raised parts, ^O or ^(5 + 1), as elements.
+export function written(text) {
+  return text.split(/(\^\w\b|\^[α¼]|\^\([^)]*\))/).map((part) => (part.startsWith("^") && part.length > 1 ? made("sup", { text: part.slice(1).replace(/^\(|\)$/g, "") }) : part));
 }
 
 // An equation as a list of parts: plain text, or [text, name, meaning] for a term. Pressing a term lights it and says what
@@ -27,15 +32,15 @@ export function equationOf(label, parts) {
   const line = made("p", { className: "formula", role: "group", "aria-label": label });
   for (const part of parts) {
     if (typeof part === "string") {
-      line.append(part);
+      line.append(...written(part));
       continue;
     }
     const [text, name, says] = part;
-    const term = made("button", { type: "button", className: "term", text, "aria-pressed": "false" });
+    const term = made("button", { type: "button", className: "term", "aria-pressed": "false" }, ...written(text));
     term.addEventListener("click", () => {
-      const isLit = term.getAttribute("aria-pressed") === "true" && meaning.textContent === says;
+      const isLit = term.getAttribute("aria-pressed") === "true" && meaning.textContent !== "";
       light(isLit ? [] : [name]);
-      meaning.textContent = isLit ? "" : says;
+      meaning.replaceChildren(...written(isLit ? "" : says));
     });
     if (!terms.has(name)) terms.set(name, []);
     terms.get(name).push(term);
@@ -43,7 +48,7 @@ export function equationOf(label, parts) {
   }
   function light(names, says = "") {
     for (const [name, own] of terms) own.forEach((term) => term.setAttribute("aria-pressed", String(names.includes(name))));
-    meaning.textContent = says;
+    meaning.replaceChildren(...written(says));
   }
   return { element: made("div", { className: "law" }, line, meaning), light };
 }
@@ -54,7 +59,7 @@ function codeLines(app, names) {
     return made(
       "figure",
       { className: "source" },
-      made("figcaption", {}, `${says} `, made("span", { className: "place", text: `${path}, line ${line}` })),
+      made("figcaption", {}, ...written(says), " ", made("span", { className: "place", text: `${path}, line ${line}` })),
       made("pre", { tabindex: "0", "aria-label": `line ${line} of ${path}` }, made("code", { text })),
     );
   });
@@ -63,12 +68,12 @@ function codeLines(app, names) {
 
 function wrongIdeas(ideas) {
   const items = ideas.map(({ claim, truth }) =>
-    made("details", {}, made("summary", {}, made("q", { text: claim })), made("div", { className: "truth" }, ...[truth].flat())),
+    made("details", {}, made("summary", {}, made("q", {}, ...written(claim))), made("div", { className: "truth" }, ...[truth].flat())),
   );
   return made("div", { className: "wrong" }, made("h3", { text: "Often told, and wrong" }), ...items);
 }
 
-export const paragraph = (...parts) => made("p", {}, ...parts);
+export const paragraph = (...parts) => made("p", {}, ...parts.flatMap((part) => (typeof part === "string" ? written(part) : [part])));
 export const strong = (text) => made("b", { text });
 
 // A slider with its name and its value as text.

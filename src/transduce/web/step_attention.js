@@ -2,7 +2,7 @@
 
 import { attentionSteps, shownNumber } from "./algebra.js";
 import { numberExercise } from "./exercises.js";
-import { equationOf, paragraph, stepElement, strong } from "./learn_parts.js";
+import { equationOf, paragraph, stepElement, strong, written } from "./learn_parts.js";
 import { made } from "./paint.js";
 import { createRealHead } from "./step_real_head.js";
 
@@ -13,7 +13,7 @@ const GIVEN = {
   WK: [[0.2, 0.3, 0.4], [0.5, 0.6, 0.7], [0.8, 0.9, 0.1], [0.2, 0.3, 0.4]],
   WV: [[0.3, 0.4, 0.5], [0.6, 0.7, 0.8], [0.9, 0.1, 0.2], [0.3, 0.4, 0.5]],
 };
-const MATRIX_NAMES = { X: "X", WQ: "W^Q", WK: "W^K", WV: "W^V", Q: "Q", K: "K", V: "V", scores: "Q Kᵀ", scaled: "Q Kᵀ / √d_k", weights: "softmax", Z: "Z" };
+const MATRIX_NAMES = { X: "X", WQ: "W^Q", WK: "W^K", WV: "W^V", Q: "Q", K: "K", V: "V", scores: "Q Kᵀ", scaled: "Q Kᵀ / √dₖ", weights: "softmax", Z: "Z" };
 const copyOf = (matrices) => Object.fromEntries(Object.entries(matrices).map(([name, rows]) => [name, rows.map((row) => [...row])]));
 
 // The stages, with what is computed in each: the terms at work, the matrices shown, and what to look at.
@@ -44,7 +44,7 @@ export const STAGES = [
     terms: ["scale"],
     given: [],
     made: ["scores", "scaled"],
-    says: "Each score is divided by √d_k. A key has d_k = 3 numbers here, so by √3 = 1.732. Step 2 shows why.",
+    says: "Each score is divided by √dₖ. A key has dₖ = 3 numbers here, so by √3 = 1.732. Step 2 shows why.",
   },
   {
     name: "softmax",
@@ -73,7 +73,7 @@ export function createAttentionStep(app) {
     " ",
     ["Kᵀ", "K", "K: the keys, one row for each position that can be looked at. ᵀ turns rows into columns, so that each query meets each key."],
     " / ",
-    ["√d_k", "scale", "√d_k: the square root of the width of a key, that is, of how many numbers it has."],
+    ["√dₖ", "scale", "√dₖ: the square root of the width of a key, that is, of how many numbers it has."],
     " ) ",
     ["V", "V", "V: the values. Without this factor there are weights but no output."],
   ]);
@@ -108,7 +108,7 @@ export function createAttentionStep(app) {
 
   function editable(name) {
     const rows = name === "X" ? WORDS : matrices[name].map(() => "");
-    const table = made("table", { className: "matrix-table" }, made("caption", { text: name === "X" ? "X: the words" : `${MATRIX_NAMES[name]}: learned` }));
+    const table = made("table", { className: "matrix-table" }, made("caption", {}, ...written(name === "X" ? "X: the words" : `${MATRIX_NAMES[name]}: learned`)));
     matrices[name].forEach((row, r) => {
       const line = made("tr", {}, ...(rows[r] ? [made("th", { scope: "row", text: rows[r] })] : []));
       row.forEach((value, c) => {
@@ -133,7 +133,7 @@ export function createAttentionStep(app) {
       for (let c = 0; c < (columns ? 2 : 3); c++) {
         const cell = made("button", { type: "button", "data-cell": `${name} ${r} ${c}` });
         const explain = () => {
-          how.textContent = arithmetic(name, r, c);
+          how.replaceChildren(...written(arithmetic(name, r, c)));
           light(name, r, c);
         };
         for (const event of ["click", "focus", "pointerenter"]) cell.addEventListener(event, explain);
@@ -153,9 +153,10 @@ export function createAttentionStep(app) {
       cell.setAttribute("aria-label", `${MATRIX_NAMES[name]} ${WORDS[r]} ${Number(c) + 1}: ${cell.textContent}`);
     }
     const isSame = steps.Z[0].every((value, c) => Math.abs(value - steps.Z[1][c]) < 1e-9);
-    remark.textContent = isSame
+    remark.hidden = stage < 5;
+    remark.replaceChildren(...written(isSame
       ? "Both rows of the output Z are equal here. That is a coincidence of these numbers: the difference of the two keys is at a right angle to the difference of the two queries. Change any number of W^Q and it is gone."
-      : "The two words now have different outputs: their queries ask for different things.";
+      : "The two words now have different outputs: their queries ask for different things."));
   }
 
   function arithmetic(name, r, c) {
@@ -167,7 +168,7 @@ export function createAttentionStep(app) {
     if (name === "scores") return `q of ${WORDS[r]} · k of ${WORDS[c]} = ${sum(steps.Q[r], steps.K[c])} = ${value}`;
     if (name === "scaled") return `${shownNumber(steps.scores[r][c])} / √3 = ${value}`;
     if (name === "weights") {
-      const powers = steps.scaled[r].map((score) => `e^${shownNumber(score)}`);
+      const powers = steps.scaled[r].map((score) => `e^(${shownNumber(score)})`);
       return `${powers[c]} / (${powers.join(" + ")}) = ${value}; the row adds up to 1`;
     }
     if (name === "Z") return `${ofWord}${sum(steps.weights[r], column(steps.V))} = ${value}`;
@@ -218,7 +219,7 @@ export function createAttentionStep(app) {
         truth: paragraph("Notes with these numbers are passed around. Go to step 3 above and press the first cell: 0.8 × 1 + 1 × 1.2 + 1.2 × 0.5 = 2.6, not 1.4. The rest of such notes is wrong too: the output is ", strong("(1.042, 0.816, 1.016)"), " for both words."),
       },
       {
-        claim: "Attention is softmax(Q Kᵀ / √d_k).",
+        claim: "Attention is softmax(Q Kᵀ / √dₖ).",
         truth: paragraph("That is step 5: a row of weights, one number for each word. The output has as many numbers as a value has. Only step 6, times V, makes it. Count the columns: two in step 5, three in step 6."),
       },
       {

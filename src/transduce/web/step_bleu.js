@@ -51,19 +51,20 @@ export function createBleuStep(app) {
     const pair = [own.box.value, reference.box.value];
     const found = bleuOf([pair]);
     const counts = countsOf(...pair);
-    const rows = counts.orders.map(({ ngrams, matched, total }, index) =>
+    const rows = counts.orders.flatMap(({ ngrams, matched, total }, index) => [
       made(
         "tr",
         {},
         made("th", { scope: "row", text: `${index + 1} ${index ? "words" : "word"}` }),
         made("td", { className: "number", text: `${matched} of ${total}` }),
         made("td", {}, bar(found.precisions[index], shownNumber(100 * found.precisions[index], 1))),
-        made("td", {}, made("div", { className: "ngrams" }, ...ngrams.map(ngramChip))),
       ),
-    );
+      made("tr", {}, made("td", { colspan: 3 }, made("div", { className: "ngrams" }, ...ngrams.map(ngramChip)))),
+    ]);
     const zero = found.precisions.findIndex((precision) => precision === 0);
     result.replaceChildren(
-      made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Matches by length" }, made("table", { className: "matches" }, made("tr", {}, ...["runs of", "matched", "precision, %", "found in the reference: filled; not found: struck out"].map((text) => made("th", { scope: "col", text }))), ...rows)),
+      made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Matches by length" }, made("table", { className: "matches" }, made("tr", {}, ...["runs of", "matched", "precision, %"].map((text) => made("th", { scope: "col", text }))), ...rows)),
+      made("p", { className: "quiet", text: "Filled: the reference has it. Struck out: it has not. Dashed: it has it less often." }),
       made("p", { className: "how", role: "status" }, `Length ${found.length}, reference ${found.referenceLength}: BP = ${shownNumber(found.brevity, 3)}. `, strong(`BLEU = ${found.score.toFixed(1)}`), zero >= 0 && found.length ? `. No run of ${zero + 1} words matches, so the product is 0: one short sentence is too little for BLEU.` : "."),
     );
     equation.light(found.brevity < 1 ? ["brevity"] : ["precisions"]);

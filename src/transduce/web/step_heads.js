@@ -4,6 +4,7 @@ import { choiceExercise, numberExercise } from "./exercises.js";
 import { bar, equationOf, paragraph, stepElement, strong, weightGrid } from "./learn_parts.js";
 import { made, thumbnail } from "./paint.js";
 import { groupsOf } from "./picture.js";
+import { candidateText } from "./report.js";
 import { range } from "./state.js";
 
 const KINDS = ["encoder", "decoder", "cross"];
@@ -22,9 +23,9 @@ export function effectsOf(report) {
 export function createHeadsStep(app) {
   const equation = equationOf("MultiHead is the concatenation of head 1 to head h, times W O", [
     "MultiHead(Q, K, V) = Concat( ",
-    ["head_1", "head", "head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V): each head has projections of its own."],
+    ["head₁", "head", "headᵢ = Attention(Q Wᵢ^Q, K Wᵢ^K, V Wᵢ^V): each head has projections of its own."],
     ", …, ",
-    ["head_h", "head", "head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V): each head has projections of its own."],
+    ["headₕ", "head", "headᵢ = Attention(Q Wᵢ^Q, K Wᵢ^K, V Wᵢ^V): each head has projections of its own."],
     " ) ",
     ["W^O", "output", "W^O: mixes the outputs of all heads. To remove a head, put zeros in its place before W^O."],
   ]);
@@ -110,7 +111,7 @@ export function createHeadsStep(app) {
 
   function candidates(report, own, names) {
     const list = (title, entries) =>
-      made("section", {}, made("h4", { text: title }), made("ol", { className: "bars" }, ...entries.map(({ text, probability }) => made("li", {}, made("span", { className: "bar-name", dir: "auto", text: text.replace(/^▁(?=.)/, "") }), bar(probability, probability.toFixed(2))))));
+      made("section", {}, made("h4", { text: title }), made("ol", { className: "bars" }, ...entries.map(({ text, probability }) => made("li", {}, made("span", { className: "bar-name", dir: "auto", text: candidateText({ text }, report.json.target.tokens[token - 1]) }), bar(probability, probability.toFixed(2))))));
     const before = names.slice(0, token).join(" ") || "nothing yet";
     const isChanged = own.candidates[token][0].id !== report.json.candidates[token][0].id;
     return made(
@@ -160,7 +161,7 @@ export function createHeadsStep(app) {
       },
       {
         claim: "More heads mean more computation.",
-        truth: paragraph("A head is narrow: d_k = d_model / h. Eight heads of 64 numbers cost about as much as one of 512. In the paper's Table 3, 16 heads are as good as 8, and one head or 32 are worse."),
+        truth: paragraph("A head is narrow: dₖ = d_model / h. Eight heads of 64 numbers cost about as much as one of 512. In the paper's Table 3, 16 heads are as good as 8, and one head or 32 are worse."),
       },
       {
         claim: "Every head has a clear job.",

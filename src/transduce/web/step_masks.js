@@ -23,7 +23,7 @@ const USES = [
 
 export function createMasksStep(app) {
   const equation = equationOf("softmax of the scores plus a mask, times V", [
-    "softmax( Q Kᵀ / √d_k + ",
+    "softmax( Q Kᵀ / √dₖ + ",
     ["mask", "mask", "mask: 0 where a query may look, −∞ where it may not. e^−∞ = 0, so a hidden key gets weight 0 and the others share the whole 1."],
     " ) V",
   ]);
@@ -71,7 +71,7 @@ export function createMasksStep(app) {
       scores.append(left);
       weights.append(right);
     });
-    example.replaceChildren(scores, weights);
+    example.replaceChildren(...[scores, weights].map((table) => made("div", { className: "scroll wide" }, table)));
     if (focused) example.querySelector(`[data-place="${focused}"]`)?.focus();
     const isEmpty = isHidden.some((row) => row.every(Boolean));
     const count = isHidden.flat().filter(Boolean).length;
@@ -148,7 +148,7 @@ export function createMasksStep(app) {
         truth: paragraph("Then the row no longer adds up to 1. Hide key 3 of query 1 above: the weights become 0.731 and 0.269. Zeroing after the softmax would leave 0.506 and 0.186, together ", strong("0.693"), "."),
       },
       {
-        claim: "“Transduction” in the paper is transductive inference.",
+        claim: "‘Transduction’ in the paper is transductive inference.",
         truth: paragraph("Transductive inference reasons from cases to cases. In the paper, transduction is turning one sequence into another, such as a sentence into its translation: the three uses above, together."),
       },
     ],

@@ -29,12 +29,12 @@ export function createScaleStep(app) {
   const equation = equationOf("softmax of Q times K transposed, divided by the root of d k, times V", [
     ["softmax", "softmax", "softmax: where one score is far above the others, its weight is nearly 1 and all others nearly 0."],
     "( ",
-    ["Q Kᵀ", "scores", "Q Kᵀ: the scores. Each is a sum of d_k products, so more components make larger sums."],
+    ["Q Kᵀ", "scores", "Q Kᵀ: the scores. Each is a sum of dₖ products, so more components make larger sums."],
     " / ",
-    ["√d_k", "scale", "√d_k: brings the scores back to the size that one product has, for every width."],
+    ["√dₖ", "scale", "√dₖ: brings the scores back to the size that one product has, for every width."],
     " ) V",
   ]);
-  const width = slider({ label: "width of a key, d_k", min: 0, max: 10, value: 6, shown: (power) => String(2 ** power), onInput: render });
+  const width = slider({ label: "width of a key, dₖ", min: 0, max: 10, value: 6, shown: (power) => String(2 ** power), onInput: render });
   const keys = slider({ label: "number of keys", min: 2, max: MOST_KEYS, value: 8, onInput: render });
   const facts = made("div", { className: "two" });
   const curve = made("div", { className: "curve" });
@@ -56,7 +56,7 @@ export function createScaleStep(app) {
     const [d, n] = [2 ** width.get(), keys.get()];
     const found = figuresOf(d, n);
     facts.replaceChildren(side("without the scale", found.plain), side(`divided by √${d} = ${shownNumber(Math.sqrt(d), 2)}`, found.scaled));
-    curve.replaceChildren(slopeCurve(d, n, figuresOf));
+    curve.replaceChildren(slopeCurve(d, n, figuresOf, curve.clientWidth));
     const isHard = found.plain.slope < 0.1;
     equation.light(["scale"], isHard ? "Without the scale the softmax is saturated here: hardly any gradient is left to learn from." : "");
     renderOwn();
@@ -75,7 +75,7 @@ export function createScaleStep(app) {
     const of = (all) => ({ row: all[0], deviation: deviationOf(all.flat()), slope: meanSlope(all) });
     ownBox.replaceChildren(
       made("h3", { text: "And in the model" }),
-      made("p", { text: `Head 1 of its first layer, d_k = ${d}, for “${stack.queries[0].text}” in your sentence. This head learned with the scale; take it away and its weights collapse onto few words.` }),
+      made("p", { text: `Head 1 of its first layer, dₖ = ${d}, for “${stack.queries[0].text}” in your sentence. This head learned with the scale; take it away and its weights collapse onto few words.` }),
       made("div", { className: "two" }, side("without the scale", of(rows), stack.keys), side(`divided by √${d}`, of(scaled), stack.keys)),
     );
   }
@@ -90,12 +90,12 @@ export function createScaleStep(app) {
     );
   };
   const exercise = numberExercise({
-    ask: "The base model of the paper has d_k = 64. By which number are its scores divided?",
+    ask: "The base model of the paper has dₖ = 64. By which number are its scores divided?",
     label: "divided by ",
     answer: () => 8,
     within: 0.005,
     near: [
-      [() => 64, "That is d_k itself. The variance of a score grows like d_k, its size like √d_k."],
+      [() => 64, "That is dₖ itself. The variance of a score grows like dₖ, its size like √dₖ."],
       [() => 512, "That is the width of the model. Each of its 8 heads has 512 / 8 = 64."],
       [() => Math.sqrt(512), "That is √512, of the width of the model. A key of one head has 64 numbers."],
       [() => 0.125, "You give the factor, 1/8. The scores are divided by its inverse."],
@@ -104,7 +104,7 @@ export function createScaleStep(app) {
   });
   const element = stepElement(app, {
     number: 2,
-    question: "Why divide by √d_k?",
+    question: "Why divide by √dₖ?",
     say: ["Take random queries and keys. Drag the width of a key and compare: left the softmax of the plain scores, right that of the scaled ones. Then drag the number of keys."],
     equation,
     picture: [made("div", { className: "sliders" }, width.element, keys.element), facts, curve, ownBox],
@@ -116,11 +116,11 @@ export function createScaleStep(app) {
       { claim: "The scale keeps e^x from overflowing.", truth: overflow() },
       {
         claim: "Scores are divided by the root of the length of the query, or of the sentence.",
-        truth: paragraph("Drag “number of keys” above: the size of the scores stays. Drag d_k: it changes. The divisor is the root of the width of a key, a setting of the model. It is the same for every sentence."),
+        truth: paragraph("Drag “number of keys” above: the size of the scores stays. Drag dₖ: it changes. The divisor is the root of the width of a key, a setting of the model. It is the same for every sentence."),
       },
       {
-        claim: "d_k is the length of a word vector.",
-        truth: paragraph("A word vector has d_model numbers, 512 in the base model. A head projects it to d_k = 64 for queries and keys, and to d_v = 64 for values."),
+        claim: "dₖ is the length of a word vector.",
+        truth: paragraph("A word vector has d_model numbers, 512 in the base model. A head projects it to dₖ = 64 for queries and keys, and to dᵥ = 64 for values."),
       },
     ],
     exercise,
@@ -138,14 +138,14 @@ function side(title, { row, deviation, slope }, tokens = null) {
     { className: "side", "aria-label": title },
     made("h4", { text: title }),
     made("p", { className: "figure" }, "size of the scores (standard deviation): ", made("b", { text: shownNumber(deviation, 2) })),
-    made("p", { className: "figure" }, "slope of the softmax, at most 0.25: ", made("b", { text: slope < 0.001 ? slope.toExponential(1) : shownNumber(slope, 3) })),
+    made("p", { className: "figure" }, "slope of the softmax, at most 0.25: ", made("b", { text: slope < 0.00001 ? "below 0.00001" : shownNumber(slope, slope < 0.01 ? 5 : 3) })),
     made("ul", { className: "bars", "aria-label": "weights of one query" }, ...bars),
   );
 }
 
-function slopeCurve(chosen, n, figuresOf) {
+function slopeCurve(chosen, n, figuresOf, room) {
   const space = "http://www.w3.org/2000/svg";
-  const [width, height, left, bottom, top] = [640, 210, 46, 34, 12];
+  const [width, height, left, bottom, top] = [Math.min(Math.max(room, 320), 960), 230, 46, 34, 14];
   const x = (d) => left + (Math.log2(d) / 10) * (width - left - 16);
   const y = (slope) => top + (1 - slope / 0.25) * (height - bottom - top);
   const mark = (name, attributes, text) => {
@@ -154,7 +154,7 @@ function slopeCurve(chosen, n, figuresOf) {
     if (text !== undefined) shape.textContent = text;
     return shape;
   };
-  const svg = mark("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Slope of the softmax by width: with the scale it stays, without it falls. At d_k = ${chosen}: ${figuresOf(chosen, n).plain.slope.toFixed(3)} without, ${figuresOf(chosen, n).scaled.slope.toFixed(3)} with the scale.` });
+  const svg = mark("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Slope of the softmax by width: with the scale it stays, without it falls. At dₖ = ${chosen}: ${figuresOf(chosen, n).plain.slope.toFixed(3)} without, ${figuresOf(chosen, n).scaled.slope.toFixed(3)} with the scale.` });
   for (const slope of [0, 0.125, 0.25]) {
     svg.append(mark("line", { x1: left, x2: width - 16, y1: y(slope), y2: y(slope), class: "rule" }), mark("text", { x: left - 6, y: y(slope) + 4, class: "tick end" }, String(slope)));
   }
@@ -163,8 +163,8 @@ function slopeCurve(chosen, n, figuresOf) {
   for (const [name, text] of [["scaled", "with the scale"], ["plain", "without"]]) {
     const points = WIDTHS.map((d) => `${x(d)},${y(figuresOf(d, n)[name].slope)}`).join(" ");
     svg.append(mark("polyline", { points, class: `line ${name}` }));
-    const slope = figuresOf(1024, n)[name].slope;
-    svg.append(mark("text", { x: width - 18, y: y(slope) - 7, class: `tick end ${name}` }, text));
+    const [at, anchor] = name === "scaled" ? [1024, "end"] : [256, ""];
+    svg.append(mark("text", { x: x(at) + 4, y: y(figuresOf(at, n)[name].slope) - 9, class: `tick ${anchor} ${name}` }, text));
   }
-  return made("figure", {}, svg, made("figcaption", { text: "Slope of the softmax (mean of 60 queries) by d_k. A slope of 0 means: nothing is learned through this softmax." }));
+  return made("figure", {}, svg, made("figcaption", { text: "Slope of the softmax (mean of 60 queries) by dₖ. A slope of 0 means: nothing is learned through this softmax." }));
 }

@@ -16,8 +16,8 @@ export function createSearchStep(app) {
     ["log P(Y | X)", "logP", "log P(Y | X): the logarithms of the probabilities of all its words, added up. Each word makes it smaller."],
     " / ( ( 5 + ",
     ["|Y|", "length", "|Y|: the number of words of the output, its end token included."],
-    " ) / 6 )",
-    ["^α", "alpha", "α: how much long outputs are made up to. With 0 only log P counts; the paper takes 0.6."],
+    " ) / 6 ",
+    [")^α", "alpha", "α: how much long outputs are made up to. With 0 only log P counts; the paper takes 0.6."],
   ]);
   const lesson = () => app.lesson()?.search;
   const beam = slider({ label: "beam width", min: 1, max: 5, value: 4, onInput: () => changed("logP") });
@@ -78,18 +78,19 @@ export function createSearchStep(app) {
   // What each beam width finds, with the chosen α: the score of the best output.
   function compare() {
     const rows = Array.from({ length: lesson().widest }, (_, index) => beamSearch(lesson(), { beam: index + 1, alpha: Number(alpha.get().toFixed(1)) }));
-    const computed = rows.map(({ steps }, index) => steps.length * (index + 1));
+    const extended = rows.map(({ steps }) => 1 + steps.slice(0, -1).reduce((sum, step) => sum + step.filter(({ fate }) => fate === "alive").length, 0));
     const body = rows.map(({ best }, index) =>
-      made("tr", { className: index + 1 === beam.get() ? "on" : "" }, made("th", { scope: "row", text: String(index + 1) }), made("td", { text: textOf(lesson(), best.tokens), dir: "auto" }), made("td", { className: "number", text: shownNumber(best.logP, 3) }), made("td", { className: "number", text: shownNumber(best.score, 3) }), made("td", { className: "number", text: `≤ ${computed[index]}` })),
+      made("tr", { className: index + 1 === beam.get() ? "on" : "" }, made("th", { scope: "row", text: String(index + 1) }), made("td", { text: textOf(lesson(), best.tokens), dir: "auto" }), made("td", { className: "number", text: shownNumber(best.logP, 3) }), made("td", { className: "number", text: shownNumber(best.score, 3) }), made("td", { className: "number", text: String(extended[index]) })),
     );
     comparison.replaceChildren(
       made("h3", { text: "What each width finds" }),
-      made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Best output of each beam width" }, made("table", {}, made("tr", {}, ...["beam", "best output", "log P", "score", "words computed"].map((text) => made("th", { scope: "col", text }))), ...body)),
+      made("p", { className: "quiet", text: new Set(rows.map(({ best }) => best.tokens.join())).size > 1 ? "The widths disagree on this sentence." : "All widths agree on this sentence. Try another one." }),
+      made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Best output of each beam width" }, made("table", {}, made("tr", {}, ...headings("beam", "best output", "log P", "score", "beginnings extended")), ...body)),
     );
   }
 
   const exercise = numberExercise({
-    ask: "An output of 10 tokens has log P = −6, another of 6 tokens has log P = −5.5. With α = 0.6, what is the score of the first? (The second has −5.5 / (11/6)^0.6 = −3.82.)",
+    ask: "An output of 10 tokens has log P = −6, another of 6 tokens has log P = −5.5. With α = 0.6, what is the score of the first? (The second has −5.5 / (11/6)^(0.6) = −3.82.)",
     label: "score = ",
     answer: () => -6 / lengthPenalty(10, 0.6),
     within: 0.006,
@@ -99,7 +100,7 @@ export function createSearchStep(app) {
       [() => -6 / (10 / 6) ** 0.6, "Add 5 to the length first: (5 + 10) / 6."],
       [() => 6 / lengthPenalty(10, 0.6), "A log-probability is negative, and so is the score."],
     ],
-    explain: () => "−6 / (15/6)^0.6 = −3.46, which is above −3.82: the longer output wins, although it is less probable.",
+    explain: () => "−6 / (15/6)^(0.6) = −3.46, which is above −3.82: the longer output wins, although it is less probable.",
   });
   const element = stepElement(app, {
     number: 5,
@@ -114,7 +115,7 @@ export function createSearchStep(app) {
     wrong: [
       {
         claim: "Beam search finds the most probable translation.",
-        truth: paragraph("It finds the best of what it kept. With beam 1 it takes the best word each time and may miss a better whole. Compare the rows of “What each width finds”. A wider beam is also not always a better translation: it is more probable, which is not the same."),
+        truth: paragraph("It finds the best of what it kept. With beam 1 it takes the best word each time and may miss a better whole. Compare the rows of “What each width finds” on several sentences. Sometimes a wider beam finds a better translation, and sometimes one that is more probable and worse."),
       },
       {
         claim: "The length penalty makes long outputs lose.",
@@ -130,7 +131,7 @@ export function createSearchStep(app) {
   return { element, render: search, leave: stop };
 }
 
-const wordOf = ({ names, end }, token) => (token === end ? "⏹ end" : names[token].replace(/^▁(?=.)/, "").replace("▁", "␣") || "␣");
+const wordOf = ({ names, end }, token) => (token === end ? "end" : names[token].replace(/^▁(?=.)/, "").replace("▁", "␣") || "␣");
 
 function mark(name, attributes, ...children) {
   const shape = document.createElementNS(SPACE, name);
@@ -167,11 +168,14 @@ function treeOf(search, { steps, best }, count) {
   return svg;
 }
 
+const WORDY = ["beam", "best output", "output"];
+const headings = (...texts) => texts.map((text) => made("th", { scope: "col", text, className: WORDY.includes(text) ? "" : "number" }));
+
 function finishedTable(search, found, count, alpha) {
   const ended = found.steps.slice(0, count).flatMap((step, number) => step.filter(({ fate }) => fate === "finished").map((one) => ({ ...one, length: number + 1 })));
   const scored = ended.map((one) => ({ ...one, score: one.logP / lengthPenalty(one.length, alpha) })).sort((a, b) => b.score - a.score);
   if (!scored.length) return made("p", { className: "quiet", text: "No hypothesis has ended yet." });
-  const head = ["output", "log P", "|Y|", "penalty", "score"].map((text) => made("th", { scope: "col", text }));
+  const head = headings("output", "log P", "|Y|", "penalty", "score");
   const rows = scored.map((one, place) =>
     made("tr", { className: place ? "" : "on" }, made("td", { text: textOf(search, one.tokens) || "(nothing)", dir: "auto" }), ...[shownNumber(one.logP, 3), String(one.length), shownNumber(lengthPenalty(one.length, alpha), 3), shownNumber(one.score, 3)].map((text) => made("td", { className: "number", text }))),
   );

@@ -50,7 +50,7 @@ export function keyStrips({ numbers, steps, names, place, colors, terms = [], on
         made("th", { scope: "row" }, button),
         made("td", { className: `${lit("key")} key-column` }, heatStrip(keys[k], largest.key, colors)),
         made("td", { className: `${lit("product")} product-column` }, heatStrip(products[k], largest.product, colors)),
-        made("td", { className: `number ${lit("score")} score-column`, text: seen ? steps.scores[k].toFixed(2) : "−∞" }),
+        made("td", { className: `number ${lit("score")} score-column`, text: seen ? steps.scores[k].toFixed(2).replace("-", "−") : "−∞" }),
         made("td", { className: `weight-cell ${lit("weight")} weight-column` }, made("span", { className: "number", text: weight.toFixed(3) }), gauge),
         made("td", { className: `${lit("value")} value-column` }, heatStrip(values[k], largest.value, colors)),
       ),
