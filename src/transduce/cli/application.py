@@ -17,6 +17,7 @@ from transduce.cli.fill import fill
 from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
+from transduce.cli.learn import learn
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
 from transduce.cli.paper import paper
@@ -66,6 +67,7 @@ app.command()(parse)
 app.command()(attention)
 app.command()(fill)
 app.command()(embed)
+app.command()(learn)
 app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)
