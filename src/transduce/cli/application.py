@@ -16,6 +16,7 @@ from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
 from transduce.cli.likelihood import likelihood
+from transduce.cli.merge import merge
 from transduce.cli.models import models
 from transduce.cli.paper import paper
 from transduce.cli.parse import parse
@@ -55,6 +56,7 @@ app.command()(train)
 app.command()(average)
 app.command("filter")(filter_corpus)
 app.command()(translate)
+app.command()(merge)
 app.command()(generate)
 app.command()(evaluate)
 app.command()(compare)
