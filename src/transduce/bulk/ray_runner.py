@@ -128,7 +128,9 @@ def _translated(
 
     if not files:
         return
-    ray.data.DataContext.get_current().enable_progress_bars = False
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.target_max_block_size = 1  # a block for each part: actors share a file, and parts arrive one by one
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     rows = [{"file": number, "first": first} for number, first in files]
     translated = (

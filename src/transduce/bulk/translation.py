@@ -11,6 +11,7 @@ from transduce.bulk.parts import Output, Part
 from transduce.decoding.config import DecodingConfig, DecodingOptions
 from transduce.translator.lines import on_one_line, translate_lines
 from transduce.translator.terminology import Glossary
+from transduce.translator.translation import Translation
 from transduce.translator.translator import Translator, WantedPrecision
 
 
@@ -21,6 +22,8 @@ class PartTranslation:
     translator: Translator
     search: DecodingConfig
     glossary: Glossary
+    leaves_incomplete_out: bool = False
+    """Whether a translation that lost or invented a placeholder becomes an empty line."""
 
     def __call__(self, part: Part) -> Output:
         """Return the translations of a part."""
@@ -34,7 +37,10 @@ class PartTranslation:
             ),
             "with bytes that are not UTF-8": part.damaged,
         }
-        return Output([on_one_line(one.text) for one in found], notes)
+        return Output([on_one_line("" if self._is_left_out(one) else one.text) for one in found], notes)
+
+    def _is_left_out(self, found: Translation) -> bool:
+        return self.leaves_incomplete_out and bool(found.missing or found.surplus)
 
     @property
     def settings(self) -> dict[str, JsonValue]:

@@ -6,10 +6,12 @@ import typer
 
 from transduce.cli.attention import attention
 from transduce.cli.average import average
+from transduce.cli.back_translate import back_translate
 from transduce.cli.calibrate import calibrate
 from transduce.cli.compare import compare
 from transduce.cli.demo import demo
 from transduce.cli.describe import describe
+from transduce.cli.distill import distill
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
 from transduce.cli.filter_corpus import filter_corpus
@@ -53,6 +55,8 @@ def transduce(
 
 app.command()(demo)
 app.command()(train)
+app.command()(distill)
+app.command("back-translate")(back_translate)
 app.command()(average)
 app.command("filter")(filter_corpus)
 app.command()(translate)

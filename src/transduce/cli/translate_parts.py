@@ -54,7 +54,7 @@ def translate_parts(
     from transduce.files import require_place_for_folder
 
     shard = Shard() if request.shard is None else _shard(request.shard)
-    text = LargeText(_files(request.files), request.part_lines or LINES_OF_A_PART)
+    text = LargeText(files_of(request.files), request.part_lines or LINES_OF_A_PART)
     require_place_for_folder(folder)
     if request.shard is None:
         require_ray()
@@ -122,7 +122,7 @@ def _shard(given: str) -> "Shard":
         raise ConfigError(f"--shard {given}: write number/count, such as 3/64, from 1/64 to 64/64.") from None
 
 
-def _files(names: Sequence[str]) -> tuple[Path, ...]:
+def files_of(names: Sequence[str]) -> tuple[Path, ...]:
     """Return the files that the names and patterns stand for, those of a pattern by name."""
     from transduce.errors import DataError
 
