@@ -11,8 +11,8 @@ from transduce.cli.calibrate import calibrate
 from transduce.cli.compare import compare
 from transduce.cli.demo import demo
 from transduce.cli.describe import describe
-from transduce.cli.embed import embed
 from transduce.cli.distill import distill
+from transduce.cli.embed import embed
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
 from transduce.cli.fill import fill

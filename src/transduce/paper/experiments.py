@@ -138,7 +138,7 @@ class ClaimRunner:
         if is_over():
             return None
         self._progress.note(f"{claim.text}: {run}, seed {seed}")
-        context = StudyContext(self._folder, seed=seed, progress=self._progress, stop_requested=is_over)
+        context = StudyContext(self._folder, seed, self._progress, is_over, self._corpora)
         found = STUDIES[str(claim.study)](run, context)
         if found is not None:
             write_atomically(path, json.dumps(asdict(found)))
