@@ -24,6 +24,7 @@ from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator.consensus import all_hypotheses, by_agreement
 from transduce.translator.requirements import Requirements, SecondSearch
 from transduce.translator.searching import Searcher, Sentence
+from transduce.translator.tag_placing import attention_of
 from transduce.translator.terminology import Glossary
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -55,7 +56,8 @@ class Enforcement:
         required = [self._requirements(sentence, own) for sentence, own in zip(sentences, found, strict=True)]
         lacking = [n for n, own in enumerate(found) if not all(self._is_met(required[n], output) for output in own)]
         self._avoid_replaced_words(required, [(n, self._decode(found[n][0].tokens)) for n in lacking])
-        again = [SecondSearch(required[n], self.tokenizers, self.stand_ins) for n in lacking]
+        attention = attention_of(self.searcher.stepper)
+        again = [SecondSearch(required[n], self.tokenizers, self.stand_ins, attention) for n in lacking]
         outputs = self.searcher.search_constrained(
             [own.sentence for own in again],
             all_hypotheses(self.config) if self.config.consensus else self.config,
