@@ -64,8 +64,8 @@ class Enforcement:
             constraints=[own.constraints() for own in again],
         )
         for n, second, constrained in zip(lacking, again, outputs, strict=True):
-            restored = [second.with_symbols(own) for own in constrained]
-            found[n] = self._merged(required[n], found[n], restored)
+            restored = map(second.with_symbols, constrained)
+            found[n] = self._merged(required[n], found[n], [own for own in restored if own is not None])
         return found
 
     def _first_search(self, sentences: Sequence[Sentence]) -> list[list[Hypothesis]]:

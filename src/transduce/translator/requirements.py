@@ -85,11 +85,19 @@ class SecondSearch:
             [*placeholders, *terms, *numbers],
             target.word_edges.without(unused),
             limited=[*target.symbols, *words] if own.keeps_placeholders else (),
-            avoided=[tokens for word in own.avoided for tokens in spellings(word, target)],
+            avoided=[
+                tokens
+                for word in (*own.avoided, *self._words.values())
+                for tokens in spellings(word, target)
+                if word in own.avoided or tokens != tuple(target.encode(word))  # a stand-in is written in one way
+            ],
         )
 
-    def with_symbols(self, found: Hypothesis) -> Hypothesis:
-        """Return an output of the second search with its tags, and the symbols in the place of their stand-ins."""
+    def with_symbols(self, found: Hypothesis) -> Hypothesis | None:
+        """Return an output of the second search with its tags, and the symbols in the place of their stand-ins.
+
+        None if it has a stand-in once more, cut into other tokens.
+        """
         tokens, target = found.tokens, self.tokenizers.target
         if self.attention and self._leaves_tags_out and self._tagless.tags:
             text = with_tags(self._tagless, tokens, self.tokenizers, self.attention)
@@ -97,7 +105,9 @@ class SecondSearch:
         for symbol, word in self._words.items():
             tokens = _replaced(tokens, tuple(target.encode(word)), tuple(target.encode(symbol)))
             tokens = _replaced(tokens, tuple(target.encode_inside(word)), tuple(target.encode_inside(symbol)))
-        return replace(found, tokens=tokens)
+        left = target.decode(tokens).casefold()
+        is_clean = not any(word.casefold() in left for word in self._words.values())
+        return replace(found, tokens=tokens) if is_clean else None
 
     @property
     def _leaves_tags_out(self) -> bool:
