@@ -85,6 +85,13 @@ def test_a_closing_tag_comes_after_its_opening_tag(translator: Translator) -> No
             assert min(depths) >= 0 == depths[-1], alternative.text
 
 
+def test_alternatives_with_tags_are_those_without_tags(translator: Translator) -> None:
+    found = translator.translate("I saw a <b>red car</b> yesterday.", alternatives=3)
+    without = translator.translate("I saw a red car yesterday.", alternatives=3)
+    assert [re.sub("</?b>", "", own.text) for own in found.alternatives] == [own.text for own in without.alternatives]
+    assert len(without.alternatives) == 3
+
+
 def test_numbers_are_searched_for_and_reported_if_they_are_lost(translator: Translator) -> None:
     text = "Can we meet on February the 28th, around 3:00 p.m.?"
     reported = translator.translate(text, keep_placeholders="report")
