@@ -1,6 +1,7 @@
 """Tables and JSON Lines: the target filled in, every other byte as it was."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -67,6 +68,31 @@ class TestCsv:
             selection = Selection("en", "de", source, target)
             content, _ = fill("x.csv", "key,text,german\nk,a,\n", selection=selection)
             assert content == b"key,text,german\nk,a,A\n"
+
+    @pytest.mark.parametrize(
+        ("content", "hint"),
+        [
+            ("id,text\n1,a b\n2,c\n", "--source-column 'text' --target-column 3,"),
+            ("key;text\nhello;a b\nbye;c\n", "--source-column 'text' --target-column 3,"),
+            ("1,a b,\n2,c,\n", "--source-column '2' --target-column 4,"),
+            ("menu.file,a b\nmsg_2,c\n\n", "--source-column '2' --target-column 3,"),
+        ],
+    )
+    def test_a_first_column_of_keys_is_refused_with_the_options_that_name_the_right_one(
+        self, fill: Fill, content: str, hint: str
+    ) -> None:
+        with pytest.raises(DataError, match=r"x\.csv:1: column 1 has numbers or keys, and column 2 has text") as caught:
+            fill("x.csv", content)
+        assert hint in str(caught.value)
+        source, target = re.findall(r"column '?(\w+)'?", hint)
+        selection = Selection("en", "de", int(source) if source.isdigit() else source, int(target))
+        assert "A B" in fill("x.csv", content, selection=selection)[0].decode()
+
+    @pytest.mark.parametrize(
+        "content", ["red,\nblue,\n", "A-Level,\n", "1 car,\n2 cars,\n", "1,2\n3,4\n", "hello,a b\n"]
+    )
+    def test_a_first_column_that_may_be_text_is_translated(self, fill: Fill, content: str) -> None:
+        fill("x.csv", content)
 
     @pytest.mark.parametrize(
         ("content", "place", "what"),

@@ -75,6 +75,7 @@ def test_attention_is_of_the_translation_that_was_made(server: Any, browser: Any
     page.wait_for_selector("#copy:not([disabled])")
     best = translator.translate(text, beam=3, alternatives=3).alternatives[0]
     page.goto(page.locator("#look").evaluate("link => link.href"))
+    page.wait_for_selector("#view canvas")  # the server imports torch first
     for number, own in enumerate(best.sentences, start=1):
         sentence = text[own.start : own.end]
         page.select_option("#sentence", str(number - 1))
@@ -93,6 +94,26 @@ def test_a_text_without_token_ids_is_translated_first(server: Any, browser: Any,
     page.wait_for_selector(".queries li")
     assert page.title() == "Attention: A cat."
     assert page.locator("#target").inner_text() == translator.attention("A cat.").target.text
+
+
+def test_a_sentence_that_is_chosen_shows_that_it_is_loading(server: Any, browser: Any) -> None:  # noqa: ANN401
+    sync_api = pytest.importorskip("playwright.sync_api")
+    page = browser.new_page()
+    page.goto(f"{server.address}/attention#text=the+dog+runs.+A+cat.")
+    page.wait_for_selector(".queries li")
+    sync_api.expect(page.locator("main")).to_have_attribute("aria-busy", "false")
+    held: list[Any] = []
+    for ends in ("continue_", "abort"):
+        page.route("**/v1/attention", lambda route: held.append(route))
+        page.select_option("#sentence", "1" if ends == "continue_" else "0")
+        sync_api.expect(page.locator(".loading")).to_have_text("Loading …")
+        sync_api.expect(page.locator("main")).to_have_attribute("aria-busy", "true")
+        assert page.locator(".columns").evaluate("columns => getComputedStyle(columns).opacity") == "0.4"
+        getattr(held.pop(), ends)()
+        page.unroute("**/v1/attention")
+        sync_api.expect(page.locator(".loading")).to_be_empty()
+        sync_api.expect(page.locator("main")).to_have_attribute("aria-busy", "false")
+    sync_api.expect(page.locator("main")).to_contain_text("The server does not answer.")
 
 
 def test_an_error_shows_its_message_and_nothing_else(server: Any, browser: Any) -> None:  # noqa: ANN401

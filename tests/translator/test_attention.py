@@ -49,9 +49,10 @@ def test_what_is_shown_is_what_search_gave(translator: Translator) -> None:
         translation = translator.translate(text, beam=3)
         assert (report.source.text, report.source.language) == (text, "en")
         assert report.target.text == translation.text
-        assert sum(t.log_probability or 0 for t in report.target.tokens) == pytest.approx(
-            translation.alternatives[0].log_probability, abs=1e-3
-        )
+        if "<b>" not in text:  # tags are put in after the search
+            assert sum(t.log_probability or 0 for t in report.target.tokens) == pytest.approx(
+                translation.alternatives[0].log_probability, abs=1e-3
+            )
         assert not report.translated.is_forced
         assert report.largest_difference < 1e-4
         assert report.blocks["cross"].weights_LHQK.shape[2:] == (len(report.target.ids), len(report.source.ids))

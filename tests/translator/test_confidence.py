@@ -7,9 +7,9 @@ import pytest
 
 import transduce
 from transduce.errors import DataError, ModelError
-from transduce.translator.calibrating import calibrate, deciles
+from transduce.translator.calibrating import calibrate, deciles, held_out_confidence
 from transduce.translator.calibration import CALIBRATION, Calibration, read_calibration, write_calibration
-from transduce.translator.confidence import fit_confidence
+from transduce.translator.confidence import FEATURES, fit_confidence
 
 
 def test_the_regression_finds_known_weights() -> None:
@@ -28,6 +28,21 @@ def test_deciles_are_of_the_least_confident_first() -> None:
     rows = deciles(confidence_N, confidence_N > 0.5)
     assert [share for _, share in rows] == [0.0] * 5 + [1.0] * 5
     assert [mean for mean, _ in rows] == sorted(mean for mean, _ in rows)
+
+
+def test_no_pair_has_a_part_in_its_own_confidence_and_every_pair_is_judged() -> None:
+    drawn = np.random.default_rng(5)
+    features_NF = drawn.normal(size=(3000, FEATURES))
+    is_good_N = drawn.random(3000) < 1 / (1 + np.exp(-2 * features_NF[:, 0]))
+    confidence_N = held_out_confidence(features_NF, is_good_N)
+    assert max(abs(p - share) for p, share in deciles(confidence_N, is_good_N)) < 0.06
+    for pair in (0, 1, 2999):
+        other_N = is_good_N.copy()
+        other_N[pair] ^= True
+        changed_N = held_out_confidence(features_NF, other_N) != confidence_N
+        assert not changed_N[pair]
+        assert not changed_N[pair % 2 :: 2].any(), "its own half is judged by the other half"
+        assert changed_N[1 - pair % 2 :: 2].any()
 
 
 def test_the_bundled_model_is_right_within_a_tenth_on_held_out_pairs() -> None:

@@ -1,12 +1,17 @@
 """Placeholders, URLs, tags and numbers come back, with the bundled model, which saw no placeholders in training."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 import transduce
+from transduce.decoding.hypothesis import Hypothesis
 from transduce.text.numbers import missing_numbers
+from transduce.text.placeholders import restore
 from transduce.translator import Glossary, Translator
+from transduce.translator.requirements import Requirements, SecondSearch
+from transduce.translator.searching import Sentence
 
 LINES = [
     "Please open {name} and visit https://example.org/x now.",
@@ -16,6 +21,7 @@ LINES = [
     "My friend {name} lives in {city}, and {name} is old.",
     "Click <b>here</b> now.",
     "({n})",
+    "%d places",
     "${user} has joined the room. Welcome, {{title}}!",
 ]
 PLACEHOLDER = re.compile(r"https?://\S+?(?=[.,!?]?(?:\s|$))|[\w.]+@[\w.]+\w|%\w|\$?\{\{?\w+\}\}?|</?b>")
@@ -32,6 +38,8 @@ def test_every_placeholder_comes_back_once_with_space_around_it(translator: Tran
     for line, own in zip(LINES, translator.translate(LINES), strict=True):
         assert sorted(PLACEHOLDER.findall(own.text)) == sorted(PLACEHOLDER.findall(line)), own.text
         assert own.missing == own.surplus == ()
+        assert translator.calibration is not None
+        assert not any(word in own.text for word in translator.calibration.stand_ins), own.text
         assert not re.search(r"\w(?:https|\{|%|\$)|[}]\w|\S<b>\w+\s</b>", own.text), own.text
     assert all(own.missing == () for own in translator.translate(LINES, keep_placeholders="off"))
 
@@ -41,6 +49,23 @@ def test_words_around_a_placeholder_are_translated_as_around_a_name(translator: 
     assert {"bitte", "öffnen", "besuchen"} <= set(found.lower().replace(",", "").split()), found
     assert found.index("{name}") < found.index("https://example.org/x")
     assert translator.translate("Welcome to {city}!").text == "Willkommen in {city}!"
+
+
+def test_an_output_that_has_a_stand_in_once_more_in_other_tokens_is_dropped(translator: Translator) -> None:
+    tokenizers = translator.tokenizers
+    target = tokenizers.target
+    protected = tokenizers.protect("%d places")
+    sentence = Sentence(0, 0, protected, tuple(tokenizers.encode_source(protected.text)), key=0)
+    second = SecondSearch(Requirements(sentence, keeps_placeholders=True), tokenizers, ("Boston",))
+    rest = (*target.encode("Orte"), target.special.end)
+    once = Hypothesis((*target.encode("Boston"), *rest), 0.0, 0.0, is_finished=True)
+    restored = second.with_symbols(once)
+    assert restored is not None
+    assert restore(target.decode(restored.tokens), protected.originals) == "%d Orte"
+    letters = [token for letter in "oston" for token in target.encode_inside(letter)]
+    twice = replace(once, tokens=(*target.encode("B"), *letters, *once.tokens))
+    assert target.decode(twice.tokens) == "Boston Boston Orte"
+    assert second.with_symbols(twice) is None
 
 
 def test_every_alternative_has_the_placeholders_and_company_changes_nothing(translator: Translator) -> None:
@@ -58,6 +83,13 @@ def test_a_closing_tag_comes_after_its_opening_tag(translator: Translator) -> No
             tags = re.findall(r"</?[bi]>", alternative.text)
             depths = [sum(1 if tag[1] != "/" else -1 for tag in tags[: n + 1]) for n in range(len(tags))]
             assert min(depths) >= 0 == depths[-1], alternative.text
+
+
+def test_alternatives_with_tags_are_those_without_tags(translator: Translator) -> None:
+    found = translator.translate("I saw a <b>red car</b> yesterday.", alternatives=3)
+    without = translator.translate("I saw a red car yesterday.", alternatives=3)
+    assert [re.sub("</?b>", "", own.text) for own in found.alternatives] == [own.text for own in without.alternatives]
+    assert len(without.alternatives) == 3
 
 
 def test_numbers_are_searched_for_and_reported_if_they_are_lost(translator: Translator) -> None:

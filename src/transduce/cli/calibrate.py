@@ -26,8 +26,8 @@ def calibrate(
     """Calibrate a model: write calibration.json into its directory.
 
     The calibration has the weights of the confidence (the estimated probability that a translation's chrF is at least
-    60) and the words that stand in for placeholders. Half of the pairs are held out first; the table shows how right
-    the confidence is on them, from the least to the most confident tenth.
+    60) and the words that stand in for placeholders. The table shows how right the confidence is, from the least to the
+    most confident tenth; each half of the pairs is judged by a fit to the other.
     """
     import json
 

@@ -129,7 +129,9 @@ def fill_documents(
     )
     for path, kind in request.documents:
         document = read_document(path, kind, selection=selection, overwrites=request.overwrite)
-        document = replace(document, copies_tags=copies_tags(document, kind, translator))
+        document = replace(
+            document, copies_tags=copies_tags(document, kind, translator, keep_placeholders=config.keep_placeholders)
+        )
         output = _output_of(path, request)
         beside = None if output is None else journal_beside(output)
         watched: Any = terminal_progress() if is_watched(sys.stderr) else nullcontext(Silent())

@@ -101,6 +101,11 @@ class Constraints:
         """The number of banks: one for each number of met tokens, from none to all."""
         return 1 + sum(constraint.size for constraint in self._constraints)
 
+    @property
+    def are_empty(self) -> bool:
+        """Whether any output without limited tokens meets them."""
+        return not self._constraints and not self._avoided
+
     def bank(self, progress: ConstraintProgress) -> int:
         """Return how many tokens of the constraints are met: of whole terms, and of the one that is being written."""
         return self.banks - 1 - sum(self._constraints[n].size for n in progress.unmet) + progress.matched

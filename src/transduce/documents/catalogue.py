@@ -1,7 +1,8 @@
 """PO catalogues: fill in empty msgstr and mark the entry fuzzy, so that gettext ignores it until a person reviews it.
 
 polib parses the catalogue; we locate each entry's lines ourselves, so that no other line is wrapped again. Plurals are
-filled in for languages with one or two forms. With more forms, only a speaker knows which form is which.
+filled in for languages with one or two forms. With more forms, only a speaker knows which form is which. Accelerators
+(`_File`) are taken out and put back.
 """
 
 import re
@@ -12,13 +13,16 @@ import polib
 
 from transduce.data.formats.languages import language_matches
 from transduce.data.formats.po import parse_po, plural_forms, refuse_keys
+from transduce.documents.accelerators import AcceleratedText
 from transduce.documents.document import TRANSLATED, Document, DoesNotFitError, Gap, Splice
 from transduce.errors import DataError
 
 MANY_FORMS = "its language has more than two plural forms"
 IRREGULAR = "it has a msgstr twice, or a comment inside the entry"
+CREDITS = "it is for the names of the translators"
 MISSING_FORM = "it lacks a msgstr for one of the plural forms"
 _LONGEST_ROW = 77
+_CREDITS = frozenset(["translator-credits", "translator_credits"])
 _KEYWORD = re.compile(rb"\s*+(?:(msgctxt|msgid_plural|msgid|msgstr)\s*+(?:\[\s*+(\d{1,4})\s*+\]\s*+)?)?(?=\")")
 # A specifier without a number (%1$s) or a name (%(n)s) takes the next argument, so its position matters.
 _POSITIONAL = re.compile(r"%(?!\d+\$|\(|%)[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?[sdiufFeEgGxXoc]")
@@ -71,12 +75,16 @@ def _gap(entry: polib.POEntry, layout: _EntryLayout, *, forms: Sequence[bool], d
     wanted = range(len(forms)) if is_plural else range(1)
     if any(form not in layout.forms for form in wanted):
         return Gap(location, skip_reason=MISSING_FORM)
-    texts = tuple(entry.msgid_plural if is_plural and not forms[form] else entry.msgid for form in wanted)
+    if entry.msgid in _CREDITS:
+        return Gap(location, skip_reason=CREDITS)
+    sources = [entry.msgid_plural if is_plural and not forms[form] else entry.msgid for form in wanted]
+    accelerated = [AcceleratedText.of(text) for text in sources]
 
     def fill(translations: Sequence[str]) -> list[Splice]:
         splices = []
-        for form, text, translation in zip(wanted, texts, translations, strict=True):
-            if _POSITIONAL.findall(text) != _POSITIONAL.findall(translation):
+        for form, source, bare in zip(wanted, accelerated, translations, strict=True):
+            translation = source.marked(bare)
+            if _POSITIONAL.findall(source.text) != _POSITIONAL.findall(bare):
                 raise DoesNotFitError("format specifiers without numbers changed places")
             document.require_encodable(translation)
             keyword = f"msgstr[{form}]" if is_plural else "msgstr"
@@ -89,7 +97,7 @@ def _gap(entry: polib.POEntry, layout: _EntryLayout, *, forms: Sequence[bool], d
             )
         return splices
 
-    return Gap(location, texts, fill)
+    return Gap(location, tuple(source.text for source in accelerated), fill)
 
 
 def _layouts(content: bytes) -> list[_EntryLayout]:

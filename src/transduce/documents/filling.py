@@ -41,6 +41,7 @@ from transduce.documents.tables import csv_gaps, tsv_gaps
 from transduce.documents.units import tmx_gaps, xliff_gaps
 from transduce.errors import DataError
 from transduce.progress import Progress, Silent
+from transduce.translator.tag_placing import attention_of
 from transduce.translator.translation import Translation
 from transduce.translator.translator import Translator
 
@@ -176,8 +177,10 @@ def document_of(content: bytes, name: str, *, path: Path, selection: Selection, 
     )
 
 
-def copies_tags(document: Document, name: str, translator: Translator) -> bool:
-    """Return whether a model copies the tags in at least half of the document's first texts with tags."""
+def copies_tags(document: Document, name: str, translator: Translator, *, keep_placeholders: str = "enforce") -> bool:
+    """Return whether tags come back: by word alignment, or copied in half of the document's first texts with tags."""
+    if attention_of(translator.stepper) and keep_placeholders == "enforce":
+        return True
     texts = texts_with_tags(document, name)
     tried = translator.translate(texts, beam=1, keep_placeholders="report") if texts else []
     return are_mostly_whole([(translation.missing, translation.surplus) for translation in tried])

@@ -1,19 +1,25 @@
 """TSV and CSV: fill in empty or missing targets. A table cannot mark a translation for review.
 
-The columns are those of `choose_columns`: named by an option, by the header, or the first two. A filled CSV cell
-is quoted if it or the source was quoted, or if its text needs quotes.
+The columns are those of `choose_columns`: named by an option, by the header, or the first two. If they are not named
+and the first has numbers or keys, the table is refused. A filled CSV cell is quoted if it or the source was quoted, or
+if its text needs quotes.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from transduce.data.formats.columns import MOST_COLUMNS, Columns, choose_columns
 from transduce.data.formats.delimited import DELIMITERS, SAMPLE_LINES, delimiter_of
 from transduce.documents.document import TRANSLATED, Document, Gap, Splice
+from transduce.errors import DataError
 
 _T = TypeVar("_T")
+_SAMPLE_ROWS = 100
+_NAMES_OF_KEYS = frozenset(["id", "key", "no", "no.", "nr", "nr.", "number", "#", "index", "uuid", "guid", "code"])
+# "12", "msg_1", "menu.open", "A-7": no spaces, and something that words do not have.
+_KEY = re.compile(r"[^\W\d_]*+(?:[\d_#]|[.:/-](?=\w)).*+")
 _QUOTED = re.compile(rb'"((?:[^"]++|"")*+)"')
 
 
@@ -41,12 +47,15 @@ def csv_gaps(document: Document) -> Iterator[Gap]:
 
 def _gaps(document: Document, rows: Iterator[list[_Cell]], *, delimiter: str, has_quotes: bool) -> Iterator[Gap]:
     columns: Columns | None = None
-    for cells in rows:
+    sample = list(islice(rows, _SAMPLE_ROWS))
+    for cells in chain(sample, rows):
         location = document.location(cells[0].start)
         if columns is None:
             columns = choose_columns([cell.text for cell in cells], document.selection, location=location)
             if columns.has_header:
                 continue
+            if document.selection.source_column is None:
+                _refuse_keys(sample, columns.source, location=location)
         source = cells[columns.source] if columns.source < len(cells) else None
         if source is None or not source.text.strip():
             continue
@@ -67,6 +76,30 @@ def _gaps(document: Document, rows: Iterator[list[_Cell]], *, delimiter: str, ha
             return [Splice(target.start, target.end, lead + text)]
 
         yield Gap(location, (source.text,), fill)
+
+
+def _refuse_keys(rows: Sequence[list[_Cell]], source: int, *, location: str) -> None:
+    """Refuse a table whose source column nobody named, if it has keys and another column has text."""
+    first = rows[0]
+    has_header = bool(first[source].text) and first[source].text.strip().casefold() in _NAMES_OF_KEYS
+    width = max(map(len, rows))
+    texts = [_has_text(rows[1:] or rows, column) for column in range(width)]
+    if not any(texts) or (texts[source] and not has_header):
+        return
+    column = next((number for number, is_text in enumerate(texts) if is_text and number != source), None)
+    if column is None:
+        return
+    name = first[column].text if has_header and column < len(first) else f"{column + 1}"
+    raise DataError(
+        f"{location}: column {source + 1} has numbers or keys, and column {column + 1} has text. Name the columns of "
+        f"texts and translations with --source-column and --target-column, such as --source-column '{name}' "
+        f"--target-column {width + 1}, or in the first row as source and target. A column that is missing is added."
+    )
+
+
+def _has_text(rows: Sequence[list[_Cell]], column: int) -> bool:
+    cells = [row[column].text.strip() for row in rows if column < len(row)]
+    return any(any(map(str.isalpha, cell)) and (" " in cell or not _KEY.fullmatch(cell)) for cell in cells)
 
 
 def _tsv_rows(document: Document) -> Iterator[list[_Cell]]:

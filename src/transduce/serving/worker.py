@@ -31,6 +31,7 @@ from transduce.serving.loaded_models import LoadedModels
 from transduce.serving.logs import source_lines
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.translator import Glossary, Translator, read_glossary
+from transduce.translator.tag_placing import attention_of
 from transduce.translator.terminology import Mode
 
 Tasks = dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]]
@@ -85,6 +86,7 @@ def describe(translator: Translator) -> dict[str, Any]:
         "source": translator.languages.source,
         "target": translator.languages.target,
         "is_calibrated": translator.calibration is not None and translator.calibration.confidence is not None,
+        "aligns_tags": attention_of(translator.stepper) is not None,
         "longest_sentence": translator.longest_sentence,
         "parameters": parameter_count(model.description.architecture),
         "tokenizer": str(model.folder / TOKENIZER),

@@ -26,22 +26,29 @@ _OFTEN = 0.75  # share of a word's pairs that have it on both sides; below 1, si
 def calibrate(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Calibration:
     """Return the calibration of a model from pairs of single sentences that it was not trained on.
 
-    The confidence is fitted to every second pair, checked on the others (`deciles`), and then fitted to all.
+    The confidence is fitted to every second pair and checked on the others, and the other way round, so that all pairs
+    have a part in `deciles`. Then it is fitted to all.
     """
     if len(pairs) < FEWEST_PAIRS:
         raise DataError(f"Calibration needs {FEWEST_PAIRS} pairs at least, and there are {len(pairs)}. Give more text.")
     found, is_good_N = _translated(translator, pairs)
     features_NF = np.array([features_of(own.source, own.alternatives[0]) for own in found])
-    is_fitted_N = np.arange(len(pairs)) % 2 == 0
-    half = fit_confidence(features_NF[is_fitted_N], is_good_N[is_fitted_N])
-    others = [own for own, is_fitted in zip(found, is_fitted_N, strict=True) if not is_fitted]
-    checked_N = np.array([half.of(own.source, own.alternatives[0]) for own in others])
     return Calibration(
         weights=sha256_of_file(translator.models[0].folder / WEIGHTS),
         stand_ins=find_stand_ins(translator, pairs),
         confidence=fit_confidence(features_NF, is_good_N),
-        deciles=deciles(checked_N, is_good_N[~is_fitted_N]),
+        deciles=deciles(held_out_confidence(features_NF, is_good_N), is_good_N),
     )
+
+
+def held_out_confidence(features_NF: NDArray[np.float64], is_good_N: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the confidence of each pair as a regression on the half without it estimates it."""
+    confidence_N = np.zeros(len(is_good_N))
+    is_even_N = np.arange(len(is_good_N)) % 2 == 0
+    for is_fitted_N in (is_even_N, ~is_even_N):
+        half = fit_confidence(features_NF[is_fitted_N], is_good_N[is_fitted_N])
+        confidence_N[~is_fitted_N] = [half.of_features(row) for row in features_NF[~is_fitted_N].tolist()]
+    return confidence_N
 
 
 def measured_deciles(

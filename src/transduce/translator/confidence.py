@@ -17,6 +17,7 @@ The weights belong to one model. `transduce calibrate` fits them to pairs that t
 """
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -46,9 +47,13 @@ class ConfidenceModel(BaseModel, frozen=True, extra="forbid"):
 
     def of(self, source: str, output: Alternative) -> float:
         """Return the confidence of an output for a text."""
+        return self.of_features(features_of(source, output))
+
+    def of_features(self, features: Sequence[float]) -> float:
+        """Return the confidence of an output with these figures."""
         standard = [
             max(-_FARTHEST, min(_FARTHEST, (value - mean) / deviation))
-            for value, mean, deviation in zip(features_of(source, output), self.means, self.deviations, strict=True)
+            for value, mean, deviation in zip(features, self.means, self.deviations, strict=True)
         ]
         z = self.bias + sum(weight * value for weight, value in zip(self.weights, standard, strict=True))
         return round(1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, z)))), 3)

@@ -24,6 +24,7 @@ from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator.consensus import all_hypotheses, by_agreement
 from transduce.translator.requirements import Requirements, SecondSearch
 from transduce.translator.searching import Searcher, Sentence
+from transduce.translator.tag_placing import attention_of
 from transduce.translator.terminology import Glossary
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -55,16 +56,25 @@ class Enforcement:
         required = [self._requirements(sentence, own) for sentence, own in zip(sentences, found, strict=True)]
         lacking = [n for n, own in enumerate(found) if not all(self._is_met(required[n], output) for output in own)]
         self._avoid_replaced_words(required, [(n, self._decode(found[n][0].tokens)) for n in lacking])
-        again = [SecondSearch(required[n], self.tokenizers, self.stand_ins) for n in lacking]
-        outputs = self.searcher.search_constrained(
-            [own.sentence for own in again],
-            all_hypotheses(self.config) if self.config.consensus else self.config,
-            constraints=[own.constraints() for own in again],
-        )
-        for n, second, constrained in zip(lacking, again, outputs, strict=True):
-            restored = [second.with_symbols(own) for own in constrained]
-            found[n] = self._merged(required[n], found[n], restored)
+        attention = attention_of(self.searcher.stepper)
+        again = [SecondSearch(required[n], self.tokenizers, self.stand_ins, attention) for n in lacking]
+        for n, second, constrained in zip(lacking, again, self._second_search(again), strict=True):
+            restored = map(second.with_symbols, constrained)
+            found[n] = self._merged(required[n], found[n], [own for own in restored if own is not None])
         return found
+
+    def _second_search(self, again: Sequence[SecondSearch]) -> list[list[Hypothesis]]:
+        """Return the outputs for each; a sentence without constraints, such as one that only lost tags, is fast."""
+        config = all_hypotheses(self.config) if self.config.consensus else self.config
+        sentences, constraints = [own.sentence for own in again], [own.constraints() for own in again]
+        bound = [n for n, own in enumerate(constraints) if not own.are_empty]
+        free = [n for n, own in enumerate(constraints) if own.are_empty]
+        outputs = dict(zip(free, self.searcher.search([sentences[n] for n in free], config), strict=True))
+        constrained = self.searcher.search_constrained(
+            [sentences[n] for n in bound], config, constraints=[constraints[n] for n in bound]
+        )
+        outputs.update(zip(bound, constrained, strict=True))
+        return [outputs[n] for n in range(len(again))]
 
     def _first_search(self, sentences: Sequence[Sentence]) -> list[list[Hypothesis]]:
         if not self.glossary.terms or self.glossary.mode == "enforced":

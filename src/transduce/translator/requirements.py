@@ -4,7 +4,8 @@ A placeholder is a symbol in the source (`text/placeholders.py`). A model that s
 For other models a symbol is noise: it comes back only if the search forces it, at an arbitrary place. So their
 second search reads a *stand-in* in the place of each symbol: a word that the model is known to copy, such as a name
 ("Please open Boston"). The stand-in is required in the output, and becomes the symbol again. No word can stand for a
-tag: tags are left out of such a source and required as symbols, a closing tag after its opening tag.
+tag, except one that stands for a word itself, such as code: other tags are left out of such a source. They are put back
+by word alignment (`tag_placing.py`), or without it required as symbols, a closing tag after its opening tag.
 """
 
 import re
@@ -16,15 +17,16 @@ from transduce.decoding.constraints import Constraint, Constraints, Form, TermPl
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.text.normalization import WORD_MARK
 from transduce.text.numbers import missing_numbers, other_writings
-from transduce.text.placeholders import RESERVED, SYMBOL, missing, surplus
+from transduce.text.placeholders import RESERVED, SYMBOL, Protected, missing, surplus
 from transduce.text.tokenizer import Tokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.text.word_edges import needs_edge
 from transduce.translator.searching import Sentence
+from transduce.translator.tag_placing import TAG, Attention, TaglessSentence, with_tags, without_tags
 from transduce.translator.terminology import count_terms
 
 _MOST_SPELLINGS = 1000
-_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^>]*?(/?)>")
+_TAGS_LIKE_WORDS = frozenset(["code", "kbd", "samp", "var", "x", "ph"])
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,15 @@ class SecondSearch:
     tokenizers: TokenizerPair
     stand_ins: tuple[str, ...]
     """Words that the model copies; empty if it copies symbols, or if no such words are known."""
+    attention: Attention | None = None
+    """What aligns words, if the network that translates can."""
 
     @property
     def sentence(self) -> Sentence:
         """The sentence with stand-ins in its source."""
         if not self._words and not self._leaves_tags_out:
             return self.requirements.sentence
-        source = SYMBOL.sub(self._written, self.requirements.sentence.protected.text)
+        source = self._tagless.text if self.attention else SYMBOL.sub(self._written, self._protected.text)
         return replace(self.requirements.sentence, ids=tuple(self.tokenizers.encode_source(source)))
 
     def constraints(self) -> Constraints:
@@ -81,20 +85,41 @@ class SecondSearch:
             [*placeholders, *terms, *numbers],
             target.word_edges.without(unused),
             limited=[*target.symbols, *words] if own.keeps_placeholders else (),
-            avoided=[tokens for word in own.avoided for tokens in spellings(word, target)],
+            avoided=[
+                tokens
+                for word in (*own.avoided, *self._words.values())
+                for tokens in spellings(word, target)
+                if word in own.avoided or tokens != tuple(target.encode(word))  # a stand-in is written in one way
+            ],
         )
 
-    def with_symbols(self, found: Hypothesis) -> Hypothesis:
-        """Return an output of the second search with the symbols in the place of their stand-ins."""
+    def with_symbols(self, found: Hypothesis) -> Hypothesis | None:
+        """Return an output of the second search with its tags, and the symbols in the place of their stand-ins.
+
+        None if it has a stand-in once more, cut into other tokens.
+        """
         tokens, target = found.tokens, self.tokenizers.target
+        if self.attention and self._leaves_tags_out and self._tagless.tags:
+            text = with_tags(self._tagless, tokens, self.tokenizers, self.attention)
+            tokens = (*target.encode(text), *tokens[len(tokens) - found.is_finished :])
         for symbol, word in self._words.items():
             tokens = _replaced(tokens, tuple(target.encode(word)), tuple(target.encode(symbol)))
             tokens = _replaced(tokens, tuple(target.encode_inside(word)), tuple(target.encode_inside(symbol)))
-        return replace(found, tokens=tokens)
+        left = target.decode(tokens).casefold()
+        is_clean = not any(word.casefold() in left for word in self._words.values())
+        return replace(found, tokens=tokens) if is_clean else None
 
     @property
     def _leaves_tags_out(self) -> bool:
-        return bool(self.stand_ins) and self.requirements.keeps_placeholders
+        return bool(self.stand_ins or self.attention) and self.requirements.keeps_placeholders
+
+    @property
+    def _protected(self) -> Protected:
+        return self.requirements.sentence.protected
+
+    @cached_property
+    def _tagless(self) -> TaglessSentence:
+        return without_tags(self._protected, stand_ins=self._words)
 
     @cached_property
     def _words(self) -> dict[str, str]:
@@ -106,13 +131,13 @@ class SecondSearch:
         return {
             symbol: word
             for symbol, original in zip(RESERVED, protected.originals, strict=False)
-            if not _TAG.fullmatch(original) and not re.search(rf"\w{symbol}|{symbol}\w", protected.text)
+            if _may_have_stand_in(original) and not re.search(rf"\w{symbol}|{symbol}\w", protected.text)
             if (word := next(free, ""))
         }
 
     def _written(self, match: re.Match[str]) -> str:
         original = self._original(match[0])
-        return " " if original is not None and _TAG.fullmatch(original) else self._words.get(match[0], match[0])
+        return self._words.get(match[0], " " if original is not None and TAG.fullmatch(original) else match[0])
 
     def _original(self, symbol: str) -> str | None:
         originals, number = self.requirements.sentence.protected.originals, RESERVED.index(symbol)
@@ -126,7 +151,9 @@ class SecondSearch:
             original = self._original(match[0])
             if original is None:
                 continue
-            tag, after = _TAG.fullmatch(original), None
+            tag, after = TAG.fullmatch(original), None
+            if tag and self.attention and match[0] not in self._words:
+                continue
             if tag and not tag[3]:
                 if tag[1] and opened and opened[-1][0] == tag[2]:
                     after = opened.pop()[1]
@@ -135,8 +162,14 @@ class SecondSearch:
             word = self._words.get(match[0])
             plain = constraint_of(target, word) if word else _symbol_constraint(match, target)
             constraints.append(replace(plain, after=after))
-        constraints += [constraint_of(target, original) for original in protected.unprotected]
-        return constraints
+        unprotected = [own for own in protected.unprotected if not (self.attention and TAG.fullmatch(own))]
+        return constraints + [constraint_of(target, original) for original in unprotected]
+
+
+def _may_have_stand_in(original: str) -> bool:
+    """Return whether a word may stand for this placeholder: for anything but a tag, and for tags that are words."""
+    tag = TAG.fullmatch(original)
+    return tag is None or (bool(tag[3]) and tag[2] in _TAGS_LIKE_WORDS)
 
 
 def constraint_of(tokenizer: Tokenizer, *writings: str) -> Constraint:

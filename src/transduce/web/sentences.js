@@ -10,8 +10,9 @@ const LONGEST_OPTION = 60; // characters
 // fills its own copy of `unused`, the page's <main> as the file has it.
 export async function showSentences(texts, load, unused = unusedMain()) {
   const select = made("select", { id: "sentence" }, ...texts.map(sentenceOption));
+  const loading = made("span", { role: "status", className: "loading" });
   if (texts.length > 1)
-    document.querySelector(".pair").before(made("p", {}, made("label", { className: "choice" }, "sentence ", select)));
+    document.querySelector(".pair").before(made("p", {}, made("label", { className: "choice" }, "sentence ", select), loading));
   let [shown, listening] = [-1, new AbortController()];
 
   async function show() {
@@ -22,14 +23,17 @@ export async function showSentences(texts, load, unused = unusedMain()) {
     listening.abort();
     listening = new AbortController();
     const { signal } = listening;
+    showLoading(loading, true);
     try {
       const { json, numbers } = await load(wanted);
       if (signal.aborted) return; // the user has chosen another sentence meanwhile
       document.querySelector("main").replaceWith(unused.cloneNode(true));
       showReport(true);
       showAttention(json, { numbers, signal });
+      showLoading(loading, false);
     } catch (fault) {
       if (signal.aborted) return;
+      showLoading(loading, false);
       shown = -1; // choosing the sentence again tries again
       throw fault;
     }
@@ -40,6 +44,12 @@ export async function showSentences(texts, load, unused = unusedMain()) {
   });
   addEventListener("hashchange", () => show().catch(showFault));
   await show().catch(showFault);
+}
+
+// The sentence before stays in sight, but pale, until the one that was chosen has come.
+function showLoading(status, isLoading) {
+  status.textContent = isLoading ? "Loading …" : "";
+  document.querySelector("main").ariaBusy = String(isLoading);
 }
 
 export function unusedMain() {
