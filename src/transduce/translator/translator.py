@@ -23,13 +23,14 @@ from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.forced import forced_log_probabilities
 from transduce.decoding.generation import encode_text
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.engine import FrozenNetwork, Precision, can_be_frozen, choose_precision
+from transduce.engine import FrozenLanguageModel, FrozenNetwork, Precision, can_be_frozen, choose_precision
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.extras import require_torch
 from transduce.files import sha256_of_file
 from transduce.inspection.pair import TokenizedSentence, forced_pair, found_pair, text_alone
 from transduce.machine import available_cores
 from transduce.model.config import ModelConfig
+from transduce.model.language_model_config import LanguageModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.networks.stepwise import Stepwise
 from transduce.translator.assembly import Assembler
@@ -219,14 +220,19 @@ class Translator:
         """Yield the text of `generate` in parts, each as soon as it is written."""
         require_language_model(self.models[0], wanted=True)
         config = generation_config(self.models[0], **options)
-        with self._torch.computing():
-            yield from written_after(self.stepper, self.tokenizers.target, prompt, config)
+        parts = written_after(self.stepper, self.tokenizers.target, prompt, config)
+        while True:
+            with self.computing():  # not between parts, where other code runs
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
 
     def text_likelihood(self, text: str) -> Likelihood:
         """Return the log-probability of each token of a text under a language model; an end token is a line break."""
         require_language_model(self.models[0], wanted=True)
         ids = encode_text(self.tokenizers.target, text)
-        longest = self._torch.networks[0].longest_sentence
+        longest = self.models[0].description.architecture.longest_sentence
         rows = self._torch.log_probabilities(list(windows(ids, longest=longest)))
         pieces = tuple(self.tokenizers.target.piece(token) for token in ids[1:])
         return Likelihood(pieces, tuple(value for row in rows for value in row))
@@ -333,6 +339,7 @@ class Translator:
 
         `attention(numbers=True)` gives those of all heads.
         """
+        source = source or [self.tokenizers.target.special.start]  # a language model has read the start token
         return self._torch.head_numbers(source=source, target=target, stack=stack, layer=layer, head=head)
 
     def _search(
@@ -389,10 +396,12 @@ class Translator:
         return sentences
 
 
-def _frozen(model: ModelDirectory, precision: Precision) -> FrozenNetwork:
+def _frozen(model: ModelDirectory, precision: Precision) -> FrozenNetwork | FrozenLanguageModel:
     config = model.description.architecture
-    assert isinstance(config, ModelConfig), "can_be_frozen declines other networks"
     assert precision != "bf16", "can_be_frozen declines bf16"
+    if isinstance(config, LanguageModelConfig):
+        return FrozenLanguageModel(model.parameters, config, model.tokenizers.special, precision=precision)
+    assert isinstance(config, ModelConfig), "can_be_frozen declines other networks"
     return FrozenNetwork(model.parameters, config, model.tokenizers.special, precision=precision)
 
 
