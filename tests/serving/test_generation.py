@@ -98,6 +98,18 @@ def test_a_server_without_a_language_model_or_a_request_without_a_key_is_refused
         assert answer.json()["error"] == "This server has no model of the kind language-model."
 
 
+def test_a_server_that_does_not_translate_says_so(folder: Path, run_server: Callable[..., Any], tmp_path: Path) -> None:
+    with run_server(tmp_path / "log", folder / "writer") as running, running.client() as client:
+        assert client.get("/frontend/settings").json()["language"]["source"]["code"] == "und"
+        assert client.get("/languages").json() == client.post("/detect", data={"q": "a"}).json() == []
+        for path, asked in (
+            ("/translate", {"q": "a", "source": "auto", "target": "de"}),
+            ("/v1/translate", {"text": "a"}),
+            ("/v1/likelihood", {"pairs": [{"source": "a", "target": "b"}]}),
+        ):
+            assert client.post(path, json=asked).status_code == 400
+
+
 def test_no_more_is_written_when_the_client_leaves(client: httpx.Client) -> None:
     def rounds() -> float:
         lines = client.get("/metrics").text.splitlines()
