@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 import transformers
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -38,7 +39,8 @@ def networks() -> tuple[GPT2LMHeadModel, dict[str, FrozenLanguageModel]]:
     torch.manual_seed(1)
     theirs = GPT2LMHeadModel(GPT2Config()).eval()
     found = {name: tensor.detach().numpy() for name, tensor in theirs.transformer.named_parameters()}
-    weights, is_tied = renamed_weights(found, Path("GPT-2"))
+    renamed, is_tied = renamed_weights(found, Path("GPT-2"))
+    weights = {name: np.ascontiguousarray(array) for name, array in renamed.items()}
     config = LanguageModelConfig(vocabulary_size=PIECES + 1, tied=is_tied, output_bias=True)
     tokens = SpecialTokens(padding=PIECES, unknown=PIECES, start=PIECES - 1, end=PIECES - 1)
     precisions = ("int8", "float32")

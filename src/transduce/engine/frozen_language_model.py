@@ -8,8 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.core import has_core
-from transduce.engine.frozen_network import FrozenDecoder, FrozenPrecision, FrozenState, core_config, obstacle
+from transduce.engine.frozen_network import (
+    FrozenDecoder,
+    FrozenNetwork,
+    FrozenPrecision,
+    FrozenState,
+    core_config,
+    obstacle,
+)
+from transduce.engine.precision import Precision
+from transduce.model.config import ModelConfig
 from transduce.model.language_model_config import LanguageModelConfig
+from transduce.networks.config import NetworkConfig
 from transduce.networks.stepwise import Ids, LogProbabilities
 from transduce.special_tokens import OWN_SPECIAL_TOKENS, SpecialTokens
 
@@ -66,3 +76,14 @@ class FrozenLanguageModel(FrozenDecoder):
         if state.unread_BW is not None:
             state.unread_BW = state.unread_BW[sentences_B[:, None], beams_BW]
         return super().select(state, sentences_B, beams_BW)
+
+
+def freeze(
+    parameters: Mapping[str, NDArray[Any]], config: NetworkConfig, tokens: SpecialTokens, *, precision: Precision
+) -> FrozenNetwork | FrozenLanguageModel:
+    """Return a network or a language model with packed weights."""
+    assert precision != "bf16", "can_be_frozen declines bf16"
+    if isinstance(config, LanguageModelConfig):
+        return FrozenLanguageModel(parameters, config, tokens, precision=precision)
+    assert isinstance(config, ModelConfig), "can_be_frozen declines other networks"
+    return FrozenNetwork(parameters, config, tokens, precision=precision)
