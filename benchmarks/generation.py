@@ -59,21 +59,24 @@ def seconds(work: Callable[[], list[int]], *, tokens: int) -> tuple[float, list[
 def measured(arguments: argparse.Namespace) -> dict[str, list[float]]:
     """Return the tokens per second of each round by program."""
     theirs, ours = networks()
-    prompt = [(7 * number) % 50_000 for number in range(arguments.prompt)]
+    prompt = [1 + 7 * number % 50_000 for number in range(arguments.prompt)]
     asked = GenerationConfig(tokens=arguments.tokens, temperature=0)
 
     def by_transformers() -> list[int]:
         end = {"pad_token_id": 0, "eos_token_id": None}
         read = torch.tensor([prompt])
         with torch.no_grad():
-            output = theirs.generate(read, do_sample=False, max_new_tokens=arguments.tokens, **end)
+            output = theirs.generate(
+                read, attention_mask=torch.ones_like(read), do_sample=False, max_new_tokens=arguments.tokens, **end
+            )
         return output[0, len(prompt) :].tolist()
 
     works: dict[str, Callable[[], list[int]]] = {"transformers, float32": by_transformers}
     for name, network in ours.items():
         works[f"transduce, {name}"] = lambda network=network: list(generate_tokens(network, prompt, asked))
     written = {name: seconds(work, tokens=arguments.tokens)[1] for name, work in works.items()}  # also warms up
-    assert written["transduce, float32"][:8] == written["transformers, float32"][:8], "the networks differ"
+    same = zip(written["transduce, float32"], written["transformers, float32"], strict=True)
+    assert all(own == other for own, other in list(same)[:8]), f"the networks differ: {written}"
     rates: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(arguments.rounds):
         for name, work in works.items():

@@ -46,6 +46,9 @@ def test_texts_with_prompts_of_different_lengths_and_beams_are_those_of_torch() 
     prompts = np.array(
         [[START, 11, 12, 13, 14], [START, PADDING, PADDING, PADDING, PADDING], [START, 9, 8, PADDING, PADDING]]
     )
+    others, zeros = np.array([2, 0]), np.zeros((2, 1), dtype=np.int64)
+    ours, theirs = (own.select(own.start(prompts), others, zeros) for own in (frozen, plain))
+    np.testing.assert_allclose(frozen.step(ours, zeros), plain.step(theirs, zeros), atol=1e-5)
     ours, theirs = frozen.start(prompts), plain.start(prompts)
     first = np.full((3, 1), START)
     np.testing.assert_allclose(frozen.step(ours, first), plain.step(theirs, first), atol=1e-5)

@@ -138,19 +138,41 @@ def test_a_crash_in_the_middle_of_a_text_is_not_seen(
     assert text == writer.generate("to be", tokens=1024, seed=5)
 
 
-def test_a_text_that_is_not_known_goes_on_where_the_client_is(writer: Translator) -> None:
+@pytest.fixture
+def short_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transduce.serving.open_texts._SECONDS_OF_PORTION", -1.0)
+
+
+@pytest.mark.usefixtures("short_portions")
+def test_a_text_goes_on_where_the_client_is(writer: Translator) -> None:
     whole = writer.generate("to be", tokens=40, seed=2)
     item = {"id": "a", "prompt": "to be", "options": {"tokens": 40, "seed": 2}}
-    for written in (0, 1, 7, len(whole)):
-        found, texts = "", OpenTexts()
-        while True:
-            [portion] = texts.portions(writer, [{**item, "written": written + len(found)}], {})
-            found += portion["text"]
-            if portion["is_finished"]:
-                break
+    for written in (0, 1, 7, len(whole)):  # another process may have written so much
+        found, texts, is_finished = "", OpenTexts(), False
+        while not is_finished:
+            asked = {**item, "written": written + len(found)}
+            [lost], [portion] = (texts.portions(writer, [asked], {}) for _ in range(2))
+            assert portion == lost, "a portion that did not arrive is computed again"
+            found, is_finished = found + portion["text"], portion["is_finished"]
         assert found == whole[written:]
+
+
+@pytest.mark.usefixtures("short_portions")
+def test_many_texts_at_once_are_each_themselves(writer: Translator) -> None:
+    texts, found, left = OpenTexts(), [""] * 20, set(range(20))
+    while left:
+        chosen = sorted(left)
+        asked = [
+            {"id": str(n), "prompt": "to", "options": {"tokens": 12, "seed": n}, "written": len(found[n])}
+            for n in chosen
+        ]
+        for number, portion in zip(chosen, texts.portions(writer, asked, {}), strict=True):
+            found[number] += portion["text"]
+            left -= {number} if portion["is_finished"] else set()
+    assert found == [writer.generate("to", tokens=12, seed=number) for number in range(20)]
+    assert texts.portions(writer, [{"id": "3", "written": None}], {})[0]["is_finished"]
     with pytest.raises(ConfigError, match="draws nothing"):
-        OpenTexts().portions(writer, [{**item, "options": {"beam": 2, "seed": 2}, "written": 0}], {})
+        texts.portions(writer, [{"id": "b", "prompt": "", "options": {"beam": 2, "seed": 2}, "written": 0}], {})
 
 
 def test_attention_of_models_that_do_not_translate(client: httpx.Client, folder: Path, writer: Translator) -> None:
