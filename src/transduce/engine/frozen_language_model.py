@@ -56,7 +56,7 @@ class FrozenLanguageModel(FrozenDecoder):
         longest = self.config.longest_sentence
         return None if longest is None else max(0, longest - source_length + 1)
 
-    def start(self, source_BS: Ids) -> FrozenText:
+    def start(self, source_BS: Ids) -> FrozenState:
         """Read the prompts, all but the last token of each, in one pass."""
         last_B1 = (source_BS != self.tokens.padding).sum(axis=1, keepdims=True) - 1
         unread_B1 = np.take_along_axis(source_BS, last_B1, axis=1)

@@ -48,7 +48,8 @@ async def generate(request: Request, asked: GenerateRequest) -> Response:
     if not asked.stream:
         return JsonAnswer({"model": model, "text": await while_connected(request, _whole(portions))})
     first = await while_connected(request, _next(portions))  # so that a refusal is an answer and not an event
-    return StreamingResponse(_events(first, portions, model), media_type="text/event-stream")
+    unbuffered = {"X-Accel-Buffering": "no"}  # nginx would keep events back
+    return StreamingResponse(_events(first, portions, model), media_type="text/event-stream", headers=unbuffered)
 
 
 async def _whole(portions: AsyncIterator[str]) -> str:
