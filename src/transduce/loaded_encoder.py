@@ -50,6 +50,10 @@ class LoadedEncoder:
     def __post_init__(self) -> None:
         """Build the network."""
         self.network, self.languages = self.model.text_encoder(), self.model.description.languages
+        tokenizer = self.model.tokenizers.target
+        if not isinstance(tokenizer, WordPieceTokenizer):
+            raise ModelError(f"{self.model.folder} is damaged: a text encoder has a tokenizer of the kind word_pieces.")
+        self._tokenizer = tokenizer
 
     @classmethod
     def load(cls, name: str | Path, *, threads: int | None = None) -> Self:
@@ -144,12 +148,6 @@ class LoadedEncoder:
 
     def _name(self, token: int) -> str:
         return self._tokenizer.written(token).decode() or self._tokenizer.piece(token)
-
-    @property
-    def _tokenizer(self) -> WordPieceTokenizer:
-        tokenizer = self.tokenizers.target
-        assert isinstance(tokenizer, WordPieceTokenizer), "every text encoder is imported with one"
-        return tokenizer
 
     def _hidden(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """Return the vectors of padded texts, shape (B, S, D)."""
