@@ -47,6 +47,8 @@ FORMAT_VERSION = 2
 """The newest format that this version reads. It writes format 1 if possible, so that older versions can read it."""
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
+_IDS = (np.dtype(np.int16), np.dtype(np.int32))
+"""The types of a shortlist's ids: the first that holds the vocabulary."""
 _LARGEST_TOKENIZER = 64 << 20
 MOST_LAYERS = 512
 
@@ -169,15 +171,15 @@ class ModelDirectory:
         if fault is not None:
             raise ModelError(f"{path} is damaged: {fault}. Copy the folder again, or leave out the shortlist.")
         return Shortlist(
-            common_C=lists["common"],
-            candidates_VK=lists["candidates"],
+            common_C=lists["common"].astype(np.int32),
+            candidates_VK=lists["candidates"].astype(np.int32),
             special=self.tokenizers.special,
             copies_sources=self.tokenizers.has_one_vocabulary,
         )
 
 
 def _are_lists(found: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]], *, source_vocabulary_size: int) -> bool:
-    if set(found) != {"common", "candidates"} or any(kind != np.int32 for kind, _ in found.values()):
+    if set(found) != {"common", "candidates"} or any(kind not in _IDS for kind, _ in found.values()):
         return False
     common, candidates = found["common"][1], found["candidates"][1]
     return len(common) == 1 and len(candidates) == 2 and candidates[0] == source_vocabulary_size
@@ -211,7 +213,8 @@ def save_model(
             write_tensors(beside / TRAINING_HASHES, {"hashes": training_hashes})
         if shortlist is not None:
             lists = {"common": shortlist.common_C, "candidates": shortlist.candidates_VK}
-            write_tensors(beside / SHORTLIST, lists)
+            kind = next(kind for kind in _IDS if tokenizers.vocabulary_size <= np.iinfo(kind).max)
+            write_tensors(beside / SHORTLIST, {name: ids.astype(kind) for name, ids in lists.items()})
 
 
 def in_card(text: str) -> str:

@@ -6,10 +6,12 @@ import typer
 
 from transduce.cli.attention import attention
 from transduce.cli.average import average
+from transduce.cli.back_translate import back_translate
 from transduce.cli.calibrate import calibrate
 from transduce.cli.compare import compare
 from transduce.cli.demo import demo
 from transduce.cli.describe import describe
+from transduce.cli.distill import distill
 from transduce.cli.embed import embed
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
@@ -17,7 +19,9 @@ from transduce.cli.fill import fill
 from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
+from transduce.cli.learn import learn
 from transduce.cli.likelihood import likelihood
+from transduce.cli.merge import merge
 from transduce.cli.models import models
 from transduce.cli.paper import paper
 from transduce.cli.parse import parse
@@ -54,9 +58,12 @@ def transduce(
 
 app.command()(demo)
 app.command()(train)
+app.command()(distill)
+app.command("back-translate")(back_translate)
 app.command()(average)
 app.command("filter")(filter_corpus)
 app.command()(translate)
+app.command()(merge)
 app.command()(generate)
 app.command()(evaluate)
 app.command()(compare)
@@ -66,6 +73,7 @@ app.command()(parse)
 app.command()(attention)
 app.command()(fill)
 app.command()(embed)
+app.command()(learn)
 app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from transduce.loaded_encoder import LoadedEncoder
 
 
-def load_translator(name: str, *, precision: WantedPrecision, threads: int | None) -> Translator:
-    """Load a model directory, a run or a bundled model; the process uses `threads` threads, or all cores if None."""
+def load_translator(*names: str, precision: WantedPrecision, threads: int | None) -> Translator:
+    """Load a model directory, a run or a bundled model, or several as an ensemble.
+
+    The process uses `threads` threads, or all cores if None.
+    """
     keep_freed_memory()
-    translator = Translator.load(name, precision=precision, threads=threads or available_cores())
+    translator = Translator.load(*names, precision=precision, threads=threads or available_cores())
     give_back_freed_memory()
     return translator
 

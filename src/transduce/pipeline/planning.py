@@ -108,11 +108,12 @@ def count_pairs(data: DataConfig, *, progress: Progress) -> int:
 
     The text of a language model is counted in lines.
     """
-    selection = Selection(data.source_language, data.target_language, data.source_column, data.target_column)
     enough, count = PRESET_BY_PAIRS[0][0], 0
     with progress.stage("counting pairs", unit="pairs") as stage:
         for name in data.train or data.names("train"):
-            read = CorpusFile(Path(name).expanduser()).lines() if data.text else Corpus(name, selection).pairs()
+            read = (
+                CorpusFile(Path(name).expanduser()).lines() if data.text else Corpus(name, Selection.of(data)).pairs()
+            )
             for _ in read:
                 count += 1
                 stage.advance()

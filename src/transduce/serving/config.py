@@ -48,7 +48,8 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     terms: Literal["enforced", "preferred"] = "enforced"
     """enforced: search only translations with the glossary's terms; preferred: use a term where search finds it."""
     memory_limit: PositiveInt | None = None
-    """Memory above which a new model process replaces the old one, without a pause in service. [MB]"""
+    """Most memory of the model process. Models that do not fit together are loaded when a request needs them, and the
+    least recently used go; if it is too little even so, a new process replaces the old one, without a pause. [MB]"""
     load_seconds: PositiveFloat = 120.0
     """Time limit for loading the models. [seconds]"""
     request_seconds: PositiveFloat = 30.0
@@ -154,7 +155,7 @@ def _describe(detail: dict[str, Any], known: list[str]) -> str:
 
 def child_settings(config: ServingConfig) -> dict[str, Any]:
     """Return the first message to a child: which models it loads, and how it computes."""
-    settings = config.model_dump(mode="json", include={"threads", "precision", "glossary", "terms"})
+    settings = config.model_dump(mode="json", include={"threads", "precision", "memory_limit", "glossary", "terms"})
     return {"models": name_models(config.models), **settings}
 
 

@@ -2,45 +2,43 @@
 
 `Child` starts it as `python -m transduce.serving.worker`. The messages, each request followed by its answer:
 
-    {"models": {name: folder}, "threads": n, "precision": p, "glossary": file, "terms": mode}     the first request
-        {"ready": {name: description}, "resident_bytes": n}, or {"refused": reason}
-    {"round": n, "task": name, "model": name, "options": {...}, "items": [...]}                   every later request
-        {"round": n, "results": [...], "resident_bytes": n}
+    {"models": {name: folder}, "load": [name], "threads": n, "precision": p, "memory_limit": MB,
+     "glossary": file, "terms": mode}                                                the first request
+        {"ready": {name: description}, "loaded": [name], "resident_bytes": n}, or {"refused": reason}
+    {"round": n, "task": name, "model": name, "options": {...}, "items": [...]}      every later request
+        {"round": n, "results": [...], "loaded": [name], "resident_bytes": n}
 
-A result is {"value": …} or {"error": …, "is_curable": …}: the user can fix a curable error, the others are bugs. If a
-round of several items fails, each item is computed by itself, so that one bad item fails alone.
+The models to load are described in `ready`; with a limit of memory not all of them stay loaded. A result is
+{"value": …}, {"unavailable": …} if the model cannot be loaded now, or {"error": …, "is_curable": …}: the user can fix a
+curable error, the others are bugs. If a round of several items fails, each item is computed by itself, so that one bad
+item fails alone.
 """
 
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from transduce.architectures import is_text_encoder
 from transduce.errors import ConfigError, TransduceError
-from transduce.extras import require_torch
-from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory, peak_memory
-from transduce.model_directory import find_model, read_description
+from transduce.learning.lesson import lesson
+from transduce.machine import available_cores, keep_freed_memory, resident_bytes
 from transduce.networks.cost import parameter_count
 from transduce.serving.frames import read_frame, write_frame
+from transduce.serving.loaded_models import LoadedModels, kind_of, load, try_out
 from transduce.serving.logs import source_lines
 from transduce.serving.open_texts import OpenTexts
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.translator import Glossary, Translator, read_glossary
-from transduce.translator.generating import is_language_model
 from transduce.translator.model_decoding import decoding_of
 from transduce.translator.terminology import Mode
-from transduce.translator.translator import WantedPrecision
 
 Tasks = dict[str, Callable[[Any, list[Any], dict[str, Any]], list[dict[str, Any]]]]
 
 if TYPE_CHECKING:
-    from transduce.loaded_encoder import LoadedEncoder
-
-    Model = Translator | LoadedEncoder
+    from transduce.serving.loaded_models import Model
 
 
 def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
@@ -50,48 +48,33 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
         return
     keep_freed_memory()
     threads = settings["threads"] or available_cores()
+    loader = partial(load, threads=threads, precision=settings["precision"])
+    models = LoadedModels(settings["models"], loader, megabytes=settings["memory_limit"])
+    described = {}
     try:
-        translators = {
-            name: load(folder, threads=threads, precision=settings["precision"])
-            for name, folder in settings["models"].items()
-        }
-        give_back_freed_memory()
-        tasks = tasks_with(glossary_for(translators.values(), settings["glossary"], mode=settings["terms"]))
-        for translator in translators.values():
-            trial(translator, ["a"], {})
+        for name in settings["load"]:
+            described[name] = describe(models[name])
+            models.require_room(name)
+        tasks = tasks_with(glossary_for(described, settings["glossary"], mode=settings["terms"]))
     except TransduceError as error:
         write_frame(outlet, {"refused": str(error)})
         return
-    described = {name: describe(translator) for name, translator in translators.items()}
-    write_frame(outlet, {"ready": described, "resident_bytes": resident_bytes()})
+    write_frame(outlet, {"ready": described, "loaded": models.names, "resident_bytes": resident_bytes()})
     while (request := read_frame(inlet)) is not None:
-        results = compute_round(translators[request["model"]], request, tasks=tasks)
-        write_frame(outlet, {"round": request["round"], "results": results, "resident_bytes": resident_bytes()})
+        try:
+            results = compute_round(models[request["model"]], request, tasks=tasks)
+        except TransduceError as error:
+            results = [{"unavailable": str(error)}] * len(request["items"])
+        models.drop_surplus()
+        answer = {"results": results, "loaded": models.names, "resident_bytes": resident_bytes()}
+        write_frame(outlet, {"round": request["round"], **answer})
 
 
-def load(name: str, *, threads: int, precision: WantedPrecision) -> "Model":
-    """Load a translator, or a text encoder."""
-    if not is_text_encoder(read_description(find_model(name)).architecture):
-        return Translator.load(name, threads=threads, precision=precision)
-    require_torch("A text encoder")
-    from transduce.loaded_encoder import LoadedEncoder
-
-    return LoadedEncoder.load(name, threads=threads)
-
-
-def kind_of(model: "Model") -> str:
-    """Return what a model does."""
-    if not isinstance(model, Translator):
-        return "text-encoder"
-    return "language-model" if is_language_model(model.models[0]) else "translation"
-
-
-def glossary_for(models: "Iterable[Model]", file: str | None, *, mode: Mode) -> Glossary:
+def glossary_for(described: Mapping[str, Mapping[str, Any]], file: str | None, *, mode: Mode) -> Glossary:
     """Read the glossary for all translations; refuse models of different pairs of languages."""
     if file is None:
         return Glossary(())
-    translators = [own for own in models if kind_of(own) == "translation"]
-    pairs = {f"{own.languages.source}-{own.languages.target}" for own in translators}
+    pairs = {f"{own['source']}-{own['target']}" for own in described.values() if own["kind"] == "translation"}
     if len(pairs) > 1:
         raise ConfigError(
             f"A glossary holds terms of one pair of languages, but these models are for {' and '.join(sorted(pairs))}. "
@@ -142,12 +125,7 @@ def _failure(fault: Exception) -> dict[str, Any]:
 def trial(model: "Model", items: list[str], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Let a model compute something small for each text."""
     for text in items:
-        if not isinstance(model, Translator):
-            model.attention(text)
-        elif is_language_model(model.models[0]):
-            model.generate(text, tokens=1)
-        else:
-            model.translate(text, beam=1, alternatives=1, maximum_length=4)
+        try_out(model, text)
     return [{} for _ in items]
 
 
@@ -188,6 +166,11 @@ def numbers(model: "Model", items: list[dict[str, Any]], options: dict[str, Any]
     return [model.head_numbers(**item).model_dump(mode="json") for item in items]
 
 
+def lessons(translator: Translator, items: list[list[Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the learning page shows of each text."""
+    return [lesson(translator, text) for text, _ in items]
+
+
 def tasks_with(glossary: Glossary) -> Tasks:
     """Return the functions that compute a round, by the name of their task; translations use this glossary."""
     return {
@@ -197,16 +180,8 @@ def tasks_with(glossary: Glossary) -> Tasks:
         "likelihood": likelihood,
         "attention": partial(attention, glossary=glossary),
         "numbers": numbers,
+        "lesson": lessons,
     }
-
-
-def resident_bytes() -> int | None:
-    """Return the resident memory of this process; where the system does not report it, its peak, or None."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
-    except (OSError, ValueError, IndexError):
-        return peak_memory()
 
 
 def main() -> None:
