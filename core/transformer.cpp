@@ -13,6 +13,7 @@ namespace {
 
 constexpr Index COMPUTED_POSITIONS = 128;  // kept in a table; later ones are computed when they are needed
 constexpr Index ENCODED_AT_ONCE = 256;     // tokens; more rows would not stay in a core's cache
+constexpr Index READ_AT_ONCE = 128;        // tokens of a prompt, likewise
 constexpr Index FIRST_ROOM = 256;          // rows of keys and values
 
 std::shared_ptr<const Linear> embedding(const Config& config, WeightReader& weights, const std::string& name, Index rows) {
@@ -130,7 +131,10 @@ std::unique_ptr<State> Transformer::start(const std::vector<int32_t>& tokens, co
     state->lengths = lengths;
     state->places.resize(count);
     state->past.resize(decoder_.size());
-    if (!config_.has_source) return state;
+    if (!config_.has_source) {
+        read_prompts(*state, tokens.data());
+        return state;
+    }
     require_tokens(tokens.data(), total, config_.source_vocabulary_size);
     for (const Layer& layer : decoder_)
         state->memory.emplace_back().reserve(total * layer.cross_attention.widths.stride());
@@ -190,17 +194,17 @@ void Transformer::restrict(State& state, std::vector<std::vector<int32_t>> lists
     state.lists = std::move(lists);
 }
 
-// Makes room for the next position of every row, and notes where its keys and values will be.
-void Transformer::make_room(State& state) const {
-    const Index stride = decoder_.front().self_attention.widths.stride(), rows = state.rows();
-    if (state.used + rows > state.room) {
+// Makes room for the keys and values of `count` more positions.
+void Transformer::make_room(State& state, Index count) const {
+    const Index stride = decoder_.front().self_attention.widths.stride();
+    if (state.used + count > state.room) {
         std::vector<int32_t> moved(state.used, -1);
         for (const auto& places : state.places)
             for (const int32_t place : places) moved[place] = 0;
         int32_t kept = 0;
         for (int32_t& place : moved)
             if (!place) place = kept++;
-        state.room = std::max(FIRST_ROOM, 2 * (kept + 8 * rows));
+        state.room = std::max(FIRST_ROOM, 2 * (kept + 8 * count));
         for (Buffer<float>& table : state.past) {
             Buffer<float> roomier;
             roomier.reserve(state.room * stride);
@@ -213,12 +217,22 @@ void Transformer::make_room(State& state) const {
             for (int32_t& place : places) place = moved[place];
         state.used = kept;
     }
-    for (auto& places : state.places) places.push_back(static_cast<int32_t>(state.used++));
 }
 
-void Transformer::attend_to_past(Sublayers& sublayers, State& state, Index number) const {
+// Reads the beginnings of a language model's texts, all positions of a text in one pass.
+void Transformer::read_prompts(State& state, const int32_t* tokens) const {
+    for (Index row = 0; row < state.rows(); ++row)
+        for (Index first = 0, last = 0; first < state.lengths[row]; first = last) {
+            last = std::min(first + READ_AT_ONCE, state.lengths[row]);
+            std::vector<Reading> positions;
+            for (Index place = first; place < last; ++place) positions.push_back({row, place});
+            read(state, tokens + state.starts[row] + first, positions);
+        }
+}
+
+void Transformer::attend_to_past(Sublayers& sublayers, State& state, Index number, const std::vector<Reading>& read) const {
     const Layer& layer = decoder_[number];
-    const Index rows = state.rows(), width = padded(config_.d_model);
+    const Index rows = static_cast<Index>(read.size()), width = padded(config_.d_model);
     Workspace& space = state.space;
     Buffer<float>& past = state.past[number];
     const Input input = sublayers.enter(layer.self_attention_norm);
@@ -237,11 +251,11 @@ void Transformer::attend_to_past(Sublayers& sublayers, State& state, Index numbe
     float* mixed = space.mixed.data();
     sublayers.project(layer.self_attention.query, input, projected, stride);
     for (Index row = 0; row < rows; ++row) {
-        const std::vector<int32_t>& places = state.places[row];
+        const std::vector<int32_t>& places = state.places[read[row].row];
         const float* own = projected + row * stride;
-        std::memcpy(past.data() + places.back() * widths.stride(), own + widths.keys(),
+        std::memcpy(past.data() + places[read[row].place] * widths.stride(), own + widths.keys(),
                     (widths.keys() + widths.values()) * sizeof(float));
-        kernels_.attend({own, past.data(), past.data() + widths.keys(), places.data(), 0, state.length + 1, widths.heads,
+        kernels_.attend({own, past.data(), past.data() + widths.keys(), places.data(), 0, read[row].place + 1, widths.heads,
                          widths.key(), widths.value(), widths.stride(), widths.stride(), mixed + row * widths.values(),
                          space.weights.data()});
     }
@@ -282,7 +296,6 @@ std::vector<float> Transformer::attention(const std::vector<int32_t>& source, co
 
 const float* Transformer::advance(State& state, const int32_t* tokens) const {
     const Index rows = state.rows();
-    Workspace& space = state.space;
     std::vector<int32_t> fed(tokens, tokens + rows);
     if (!state.lists.empty())
         for (Index row = 0; row < rows; ++row) {
@@ -290,22 +303,38 @@ const float* Transformer::advance(State& state, const int32_t* tokens) const {
             require_tokens(&fed[row], 1, static_cast<Index>(list.size()));
             fed[row] = list[fed[row]];
         }
-    require_tokens(fed.data(), rows, config_.vocabulary_size);
-    const std::vector<Index> positions(rows, state.length);
-    embed(*target_embedding_, fed.data(), positions.data(), rows, true, space);
-    if (!config_.is_recurrent) make_room(state);
+    std::vector<Reading> positions;
+    for (Index row = 0; row < rows; ++row)  // texts may have beginnings of different lengths
+        positions.push_back({row, config_.has_source ? state.length : static_cast<Index>(state.places[row].size())});
+    const float* hidden = read(state, fed.data(), positions);
+    ++state.length;
+    return hidden;
+}
+
+// Passes one token for each position through all layers; the positions of a row come in their order.
+const float* Transformer::read(State& state, const int32_t* tokens, const std::vector<Reading>& read) const {
+    const Index rows = static_cast<Index>(read.size());
+    Workspace& space = state.space;
+    require_tokens(tokens, rows, config_.vocabulary_size);
+    std::vector<Index> positions;
+    for (const Reading& one : read) positions.push_back(one.place);
+    embed(*target_embedding_, tokens, positions.data(), rows, true, space);
+    if (!config_.is_recurrent) {
+        make_room(state, rows);
+        for (const Reading& one : read) state.places[one.row].push_back(static_cast<int32_t>(state.used++));
+    }
     const HeadWidths widths{config_.heads, config_.d_k, config_.d_v};
-    const Index longest = std::max(state.length + 1, *std::max_element(state.lengths.begin(), state.lengths.end()));
+    const Index longest = std::max(*std::max_element(positions.begin(), positions.end()) + 1,
+                                   *std::max_element(state.lengths.begin(), state.lengths.end()));
     space.weights.reserve(widths.heads * (longest + LANES));
     std::fill_n(space.mixed.reserve(rows * widths.values()), rows * widths.values(), 0.0f);
     Sublayers sublayers(kernels_, config_, space, rows);
     for (size_t layer = 0; layer < decoder_.size(); ++layer) {
-        attend_to_past(sublayers, state, static_cast<Index>(layer));
+        attend_to_past(sublayers, state, static_cast<Index>(layer), read);
         if (config_.has_source) attend_to_source(sublayers, state, static_cast<Index>(layer));
         sublayers.feed_forward(decoder_[layer].feed_forward, decoder_[layer].feed_forward_norm);
     }
     if (config_.has_final_norm) sublayers.normalize(decoder_final_norm_);
-    ++state.length;
     return space.x.data();
 }
 

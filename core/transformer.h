@@ -11,6 +11,11 @@
 
 namespace transduce {
 
+// A target position that is computed: the position `place` of the row `row` of the state.
+struct Reading {
+    Index row, place;
+};
+
 class Transformer {
     Config config_;
     const Kernels& kernels_;
@@ -23,9 +28,11 @@ class Transformer {
     void embed(const Linear& matrix, const int32_t* tokens, const Index* positions, Index count, bool is_target,
                Workspace& space) const;
     void encode(State& state, const int32_t* tokens, Index first, Index last) const;
-    void attend_to_past(Sublayers& sublayers, State& state, Index layer) const;
+    void attend_to_past(Sublayers& sublayers, State& state, Index layer, const std::vector<Reading>& read) const;
     void attend_to_source(Sublayers& sublayers, State& state, Index layer) const;
-    void make_room(State& state) const;
+    void make_room(State& state, Index count) const;
+    void read_prompts(State& state, const int32_t* tokens) const;
+    const float* read(State& state, const int32_t* tokens, const std::vector<Reading>& read) const;
 
 public:
     Transformer(const Config& config, WeightReader& weights, const char* instructions);
@@ -35,7 +42,8 @@ public:
     // The maximum number of tokens of a sentence, or 0 if there is no bound.
     Index longest_sentence() const { return config_.positions == Positions::learned ? config_.learned_positions : 0; }
 
-    // Encodes the sources and returns the first state; `tokens` holds all sentences, one after the other.
+    // Encodes the sources and returns the first state; `tokens` holds all sentences, one after the other. A language model
+    // has read them instead: they are the beginnings of its texts, and may be empty.
     std::unique_ptr<State> start(const std::vector<int32_t>& tokens, const std::vector<Index>& lengths) const;
     // Restricts the output layer of each sentence to its list of tokens.
     void restrict(State& state, std::vector<std::vector<int32_t>> lists) const;

@@ -22,12 +22,13 @@ from transduce.backpropagation import handwritten
 from transduce.backpropagation import network as backpropagation
 from transduce.core import has_core
 from transduce.data.batch import Batch, pad_rows
-from transduce.engine import FrozenNetwork, choose_precision, frozen_network
+from transduce.engine import FrozenLanguageModel, FrozenNetwork, choose_precision, frozen_network
 from transduce.errors import ConfigError, ModelError
 from transduce.export import ctranslate2, firefox, huggingface
 from transduce.export.argos import export_argos
 from transduce.export.compact import export_compact
 from transduce.model import ModelConfig
+from transduce.model.language_model_config import LanguageModelConfig
 from transduce.model_directory import Description, Languages, ModelDirectory, load_model, save_model
 from transduce.networks.config import NetworkConfig, Shapes
 from transduce.networks.cost import Cost
@@ -151,7 +152,7 @@ def plain(network: Network) -> list[Tensor]:
 def obstacle_of(capability: str, network: Network, name: str) -> str | None:
     """Return why a capability declines a network, if it does; the reason must name the option, or the kind."""
     found = CAPABILITIES[capability](network.config)
-    reasons = (name, *COMPANIONS.get(name, {})) if network.config.kind == "transformer" else ("kind",)
+    reasons = (name, *COMPANIONS.get(name, {})) if network.config.kind == "transformer" else ("kind", name)
     assert found is None or any(reason in found for reason in reasons)
     return found
 
@@ -190,13 +191,18 @@ def test_the_core(kind: str, name: str, value: object) -> None:
         return
     if not has_core():
         pytest.skip("the C++ core was not built")
-    assert isinstance(network.config, ModelConfig)
     parameters = {name: weight.detach().numpy().copy() for name, weight in network.named_parameters()}
     expected = torch.cat(plain(network))
     # Rounding to 8 bits moves log-probabilities by 0.010 to 0.013 of their spread; a wrong kind of score by 0.036.
     tolerances: dict[frozen_network.FrozenPrecision, float] = {"float32": 1e-5, "int8": 0.02}
     for precision, tolerance in tolerances.items():
-        frozen = FrozenNetwork(parameters, network.config, precision=precision)
+        if isinstance(network.config, LanguageModelConfig):
+            frozen: FrozenLanguageModel | FrozenNetwork = FrozenLanguageModel(
+                parameters, network.config, precision=precision
+            )
+        else:
+            assert isinstance(network.config, ModelConfig)
+            frozen = FrozenNetwork(parameters, network.config, precision=precision)
         found = []
         for source, target in zip(SOURCES, TARGETS, strict=True):
             state, inputs = frozen.start(np.array([source])), [network.tokens.start, *target[:-1]]

@@ -268,6 +268,16 @@ void test_a_language_model_has_no_source() {
     double total = 0.0;
     for (Index token = 0; token < config.vocabulary_size; ++token) total += std::exp(found[token]);
     check(std::fabs(total - 1.0) < 1e-5, "probabilities add up to 1");
+    std::vector<int32_t> text;
+    for (int32_t place = 0; place < 300; ++place) text.push_back(place * 7 % 71);
+    text.resize(300);
+    const auto one_by_one = network.start({}, {0}), at_once = network.start(text, {300});
+    for (const int32_t token : text) network.advance(*one_by_one, &token);
+    const int32_t last = 5;
+    const float* slow = network.log_probabilities(*one_by_one, network.advance(*one_by_one, &last));
+    const float* fast = network.log_probabilities(*at_once, network.advance(*at_once, &last));
+    for (Index token = 0; token < config.vocabulary_size; ++token)
+        check(slow[token] == fast[token], "a beginning that is read in one pass gives the same bits");
 }
 
 template <class Function>

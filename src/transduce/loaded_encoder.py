@@ -50,6 +50,10 @@ class LoadedEncoder:
     def __post_init__(self) -> None:
         """Build the network."""
         self.network, self.languages = self.model.text_encoder(), self.model.description.languages
+        tokenizer = self.model.tokenizers.target
+        if not isinstance(tokenizer, WordPieceTokenizer):
+            raise ModelError(f"{self.model.folder} is damaged: a text encoder has a tokenizer of the kind word_pieces.")
+        self._tokenizer = tokenizer
 
     @classmethod
     def load(cls, name: str | Path, *, threads: int | None = None) -> Self:
@@ -73,7 +77,7 @@ class LoadedEncoder:
         ids = [token.id for token in self.sentence(text, second).tokens]
         places = [place for place, token in enumerate(ids) if token == self._tokenizer.mask]
         if not places:
-            raise DataError(f"The text has no {MASK}. Write it in place of a word.")
+            raise DataError(f"The text that begins with {text[:30]!r} has no {MASK}. Write it in place of a word.")
         with torch_threads(self.threads), torch.no_grad():
             probabilities_NV = self.network.logits(self._hidden([ids])[0][places]).softmax(dim=-1)
         best = probabilities_NV.topk(min(alternatives, probabilities_NV.size(-1)))
@@ -134,7 +138,10 @@ class LoadedEncoder:
                 found += [piece._replace(start=begin + piece.start, end=begin + piece.end) for piece in own]
                 found.append(TextPiece(special.end, "", end, end))
         if len(found) > self.longest_sentence:
-            raise DataError(f"The text has {len(found):,} tokens; this model reads {self.longest_sentence:,}. Cut it.")
+            raise DataError(
+                f"The text that begins with {shown[:30]!r} has {len(found):,} tokens; this model reads "
+                f"{self.longest_sentence:,}. Cut it."
+            )
         words = words_of(self._tokenizer, [piece.id for piece in found])
         tokens = tuple(
             Token(piece.id, self._name(piece.id), piece.start, piece.end, word)
@@ -144,12 +151,6 @@ class LoadedEncoder:
 
     def _name(self, token: int) -> str:
         return self._tokenizer.written(token).decode() or self._tokenizer.piece(token)
-
-    @property
-    def _tokenizer(self) -> WordPieceTokenizer:
-        tokenizer = self.tokenizers.target
-        assert isinstance(tokenizer, WordPieceTokenizer), "every text encoder is imported with one"
-        return tokenizer
 
     def _hidden(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """Return the vectors of padded texts, shape (B, S, D)."""

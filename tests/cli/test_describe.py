@@ -20,7 +20,7 @@ def described(*arguments: str) -> str:
 def test_it_shows_the_precision_that_auto_takes() -> None:
     chosen = choose_precision("auto", [resolve_experiment(preset="base").model])
     assert json.loads(described("base", "--json"))["automatic_precision"] == chosen
-    assert f"translates in {chosen}." in described("base")
+    assert f"computes in {chosen}." in described("base")
 
 
 def test_without_the_core_it_shows_another(monkeypatch: pytest.MonkeyPatch) -> None:

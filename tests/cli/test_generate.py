@@ -17,9 +17,7 @@ Command = Callable[..., Result]
 def test_the_prompt_and_the_text_are_printed(transduce: Command, tmp_path: Path) -> None:
     folder, _ = write_model(tmp_path / "model")
     options = ("--tokens", "40", "--seed", "5", "--temperature", "0.9", "--top-k", "30", "--threads", "1")
-    expected = package.load(folder, precision="float32", threads=1).generate(
-        "to be", tokens=40, seed=5, temperature=0.9, top_k=30
-    )
+    expected = package.load(folder, threads=1).generate("to be", tokens=40, seed=5, temperature=0.9, top_k=30)
     assert transduce("generate", folder, "--prompt", "to be", *options).stdout == f"to be{expected}\n"
     found = json.loads(transduce("generate", folder, "--prompt", "to be", "--json", *options).stdout)
     assert found == {"prompt": "to be", "text": expected}

@@ -53,6 +53,8 @@ def test_attention_of_two_texts_is_one_page_and_lines_are_pages_of_their_own(
     assert [json.loads(line)["source"]["text"] for line in lines] == ["the cat", "a mat"]
     refused = transduce("attention", model, "the cat", "--sentence", "1", "--output", page)
     assert isinstance(refused.exception, ConfigError)
+    refused = transduce("attention", model, " \n", "--output", page)
+    assert "the text is empty" in str(refused.exception)
 
 
 @pytest.mark.parametrize("command", [("translate", "--text"), ("generate", "--prompt"), ("attention",)])

@@ -1,6 +1,8 @@
 """Folders of BERT with random weights: the network written out here, and transformers, are the oracles."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +83,26 @@ def test_words_are_cut_into_the_longest_pieces_and_keep_their_places(tmp_path: P
     assert tokenizer.decode(tokenizer.encode("the cats, playing")) == "the cats , playing"
     assert tokenizer.encode("a" * 101) == [1]
     assert WordPieceTokenizer.from_bytes(tokenizer.to_bytes()).encode(text) == tokenizer.encode(text)
+
+
+def test_a_tokenizer_json_may_leave_out_what_is_usual_and_nothing_else(tmp_path: Path) -> None:
+    normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": False}
+    content: dict[str, Any] = {
+        "added_tokens": [{"id": place, "content": piece} for place, piece in enumerate(PIECES[:5])],
+        "normalizer": {**normalizer, "strip_accents": None},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {"vocab": {piece: place for place, piece in enumerate(PIECES)}},
+    }
+    write_folder(tmp_path / "bert", random_weights())
+    path = tmp_path / "bert" / "tokenizer.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    import_model(tmp_path / "bert", tmp_path / "model", Languages())
+    tokenizer = LoadedEncoder.load(tmp_path / "model").tokenizers.target
+    assert [piece.text for piece in tokenizer.pieces("the The cats")] == ["the", "[UNK]", "cat", "##s"]
+    for part, key, value in (("model", "continuing_subword_prefix", "@@"), ("normalizer", "clean_text", False)):
+        path.write_text(json.dumps({**content, part: {**content[part], key: value}}), encoding="utf-8")
+        with pytest.raises(ModelError, match="does not cut words into WordPiece as BERT does"):
+            import_model(tmp_path / "bert", tmp_path / "other", Languages())
 
 
 def test_older_names_of_weights_are_read_and_a_head_may_be_missing(tmp_path: Path) -> None:
@@ -164,15 +186,19 @@ def test_transformers_gives_the_same_ids_vectors_and_logits_on_100_sentences(tmp
     (tmp_path / "vocab.txt").write_text("\n".join(dict.fromkeys(vocabulary)) + "\n", encoding="utf-8")
     tokenizer = transformers.BertTokenizerFast(str(tmp_path / "vocab.txt"), do_lower_case=lowercase)
     tokenizer.save_pretrained(source)
-    if not lowercase:  # the tokenizer is then read from vocab.txt
+    if not lowercase:  # the tokenizer is then read as older versions write it
         (source / "tokenizer.json").unlink()
+        (tmp_path / "vocab.txt").rename(source / "vocab.txt")
     torch.manual_seed(2)
     sizes = SIZES | {"max_position_embeddings": 128, "hidden_act": "gelu" if lowercase else "gelu_new"}
     config = transformers.BertConfig(vocab_size=len(tokenizer), attn_implementation="eager", **sizes)
     network = transformers.BertForPreTraining(config).eval()
     for parameter in network.parameters():
         parameter.data.normal_(0, 0.4)
-    network.save_pretrained(source, safe_serialization=lowercase)  # else pytorch_model.bin
+    network.save_pretrained(source)
+    if not lowercase:
+        (source / "model.safetensors").unlink()
+        torch.save(network.state_dict(), source / "pytorch_model.bin")
     import_model(source, tmp_path / "model", Languages())
     encoder = LoadedEncoder.load(tmp_path / "model", threads=1)
     assert len(SENTENCES) >= 100

@@ -103,6 +103,16 @@ def test_a_small_corpus_gets_the_tiny_preset_and_a_reason(tmp_path: Path) -> Non
     ]
 
 
+def test_text_alone_gets_a_language_model_even_if_sizes_are_given(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("to be or not to be\n" * 30, encoding="utf-8")
+    request = TrainRequest(
+        overrides=("model.vocabulary_size=500",), sections={"data": {"text": [str(tmp_path / "text.txt")]}}
+    )
+    choice = choose_experiment(request, tmp_path / "run", progress=Silent())
+    assert (choice.preset, choice.experiment.model.kind) == ("gpt-tiny", "language-model")
+    assert choice.experiment.model.vocabulary_size == 500
+
+
 def test_a_run_goes_on_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     corpus(tmp_path)

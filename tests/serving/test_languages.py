@@ -7,9 +7,10 @@ from transduce.serving.refusal import Refusal
 from transduce.text.language_names import language_name
 
 MODELS = {
-    "one": {"source": "en", "target": "de"},
-    "other": {"source": "fr", "target": "de"},
-    "later": {"source": "en", "target": "de"},
+    "one": {"kind": "translation", "source": "en", "target": "de"},
+    "writer": {"kind": "language-model", "source": None, "target": None},
+    "other": {"kind": "translation", "source": "fr", "target": "de"},
+    "later": {"kind": "translation", "source": "en", "target": "de"},
 }
 GERMAN = "Der Hund läuft über die Straße, und die Katze schläft in der Sonne."
 ENGLISH = "The dog runs across the street, and the cat sleeps in the sun."
@@ -35,7 +36,7 @@ def test_pairs_that_no_model_serves_are_refused_in_libretranslate_s_words() -> N
 
 def test_a_language_between_serves_pairs_without_a_model() -> None:
     pairs = {"de-fr": "de-fr", "fr-nl": "fr-nl", "de-en": "de-en", "en-nl": "en-nl", "nl-de": "nl-de", "x": "und-fr"}
-    sizes = {"parameters": 5, "longest_sentence": 9, "beam": 4, "is_calibrated": True}
+    sizes = {"kind": "translation", "parameters": 5, "longest_sentence": 9, "beam": 4, "is_calibrated": True}
     models = {name: dict(zip(("source", "target"), pair.split("-"), strict=True)) for name, pair in pairs.items()}
     models["y"] = {"source": "nl", "target": "und"}
     found = with_pivots({name: {**model, **sizes} for name, model in models.items()})

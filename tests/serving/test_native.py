@@ -115,7 +115,7 @@ def test_numbers_of_a_head_are_those_behind_the_report(client: httpx.Client, tra
         ("attention/numbers", {**HEAD, "stack": "<b>"}, "stack: String should match pattern"),
         ("attention/numbers", {**HEAD, "source": [5, 9]}, "source must end in 3"),
         ("attention/numbers", {**HEAD, "target": [10**6, EOS]}, "target must hold ids of tokens"),
-        ("attention/numbers", {**HEAD, "target": [0, EOS]}, "target: Input should be greater than or equal to 1"),
+        ("attention/numbers", {**HEAD, "target": [0, EOS]}, "without padding"),
         ("attention/numbers", {**HEAD, "source": [5] * 40 + [EOS]}, "source has 41 tokens; the limit is 40"),
         ("attention/numbers", {**HEAD, "target": [5] * 43 + [EOS]}, "target has 44 tokens; the limit is 43"),
         ("attention/page", {"target": "a"}, "missing text parameter"),

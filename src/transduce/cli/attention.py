@@ -45,6 +45,7 @@ def attention(
     from transduce.inspection.page import attention_page
     from transduce.model_directory import find_model, read_description
     from transduce.translator import Glossary, read_glossary
+    from transduce.translator.inspecting import choose_lines
 
     for name, value in (("--glossary", glossary), ("--sentence", sentence)):
         if target is not None and value is not None:
@@ -58,7 +59,7 @@ def attention(
         if glossary is not None or sentence is not None:
             raise ConfigError("--glossary and --sentence are for translations; this model is a text encoder.")
         encoder = load_encoder(model, threads=threads)
-        texts = [line for line in text.splitlines() if line.strip()] if target is None else [text]
+        texts = choose_lines(text) if target is None else [text]
         reports = [encoder.attention(each, second=target, numbers=numbers) for each in texts]
     else:
         wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)

@@ -34,6 +34,7 @@ def describe(
 
 
 def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]:
+    from transduce.architectures import is_text_encoder
     from transduce.engine import choose_precision
     from transduce.networks import cost
 
@@ -57,8 +58,9 @@ def _gather(what: str, *, vocabulary: int | None, length: int) -> dict[str, Any]
             "translation_float32": cost.translation_memory(config),
             "translation_int8": cost.translation_memory(config, bytes_per_weight=1),
         },
-        "automatic_precision": choose_precision("auto", [config]),
     }
+    if not is_text_encoder(config):
+        facts["automatic_precision"] = choose_precision("auto", [config])
     if training is not None:
         tokens = training.micro_batch_tokens or training.batch_tokens
         facts["memory_bytes"]["training"] = cost.training_memory(config, tokens=tokens)
@@ -131,4 +133,5 @@ def _draw(facts: dict[str, Any]) -> None:
             else "."
         )
     )
-    console.print(f"On this machine `--precision auto` translates in {facts['automatic_precision']}.")
+    if "automatic_precision" in facts:
+        console.print(f"On this machine `--precision auto` computes in {facts['automatic_precision']}.")

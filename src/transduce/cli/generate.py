@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.options import ModelName, Threads
+from transduce.cli.options import ModelName, PrecisionOption, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +39,7 @@ def generate(
         bool, typer.Option("--interactive", help="Read prompts from the terminal, one a line, until it ends.")
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Write one JSON object for each prompt.")] = False,
+    precision: PrecisionOption = "auto",
     threads: Threads = None,
 ) -> None:
     """Write text with a language model, after a prompt; it appears as it is written."""
@@ -50,7 +51,7 @@ def generate(
     given: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "beam": beam, "seed": seed}
     options = {"tokens": tokens, "stop": tuple(stop or ())}
     options |= {name: value for name, value in given.items() if value is not None}
-    translator = load_translator(model, precision="float32", threads=threads)
+    translator = load_translator(model, precision=precision, threads=threads)
     for each in _prompts() if interactive else [prompt]:
         _write(translator, each, options, json_output=json_output)
 

@@ -71,6 +71,9 @@ def serve(
     document_memory: Annotated[
         int | None, typer.Option(help="Most memory for reading a file. [MB]  [default: 512]")
     ] = None,
+    token_limit: Annotated[
+        int | None, typer.Option(help="Most tokens that a language model writes for a request.  [default: 1024]")
+    ] = None,
     text_limit: Annotated[int | None, typer.Option(help="Most texts in a request.  [default: 64]")] = None,
     alternative_limit: Annotated[int | None, typer.Option(help="Most outputs per text.  [default: 8]")] = None,
     connection_limit: Annotated[

@@ -1,4 +1,4 @@
-"""The Transformer frozen for translation: the C++ core (`core/`) packs its weights and computes in int8 or float32.
+"""Networks frozen for search: the C++ core (`core/`) packs their weights and computes in int8 or float32.
 
 `FrozenNetwork` has the interface of search (`start`, `step`, `select`), shortlists (`restrict`), and the whole beam
 search in C++ (`beam_search`). Several threads may use one network at once: the core releases Python's lock.
@@ -42,12 +42,26 @@ HANDLED = Handled(
         "output_bias": (False, True),
     },
 )
+HANDLED_TEXT = Handled(
+    "language-model",
+    {
+        **SIZES,
+        "norm": ("post", "pre"),
+        "norm_epsilon": "any",
+        "positions": ("sinusoidal", "learned", "none"),
+        "attention_bias": (False, True),
+        "activation": ("relu", "gelu", "gelu_tanh", "gelu_sigmoid", "silu"),
+        "tied": (False, True),
+        "embedding_scale": "any",
+        "output_bias": (False, True),
+    },
+)
 FrozenPrecision = Literal["int8", "float32"]
 
 
 def obstacle(config: NetworkConfig) -> str | None:
     """Return the options of a network that the core does not implement, or None."""
-    return HANDLED.obstacle(config)
+    return (HANDLED_TEXT if config.kind == HANDLED_TEXT.kind else HANDLED).obstacle(config)
 
 
 @dataclass
@@ -58,23 +72,15 @@ class FrozenState:
     beams: int = 1
 
 
-class FrozenNetwork:
-    """A network with packed weights, ready to be searched."""
+class FrozenDecoder:
+    """A network with packed weights, one position at a time."""
 
     def __init__(
-        self,
-        parameters: Mapping[str, NDArray[Any]],
-        config: ModelConfig,
-        tokens: SpecialTokens = OWN_SPECIAL_TOKENS,
-        *,
-        precision: FrozenPrecision = "int8",
-        instructions: str = "",
+        self, parameters: Mapping[str, NDArray[Any]], tokens: SpecialTokens, options: "core.Config", instructions: str
     ) -> None:
-        assert has_core(), "ask `has_core` first"
-        assert obstacle(config) is None, f"ask `obstacle` first: {obstacle(config)}"
-        self.config, self.tokens, self.precision = config, tokens, precision
+        self.tokens = tokens
         try:
-            self._network = core.Network(core_config(config, tokens, precision), parameters, instructions)
+            self._network = core.Network(options, parameters, instructions)
         except ValueError as fault:  # such as a width beyond the core's bounds
             raise ModelError(f"The C++ core cannot hold this model: {fault}.") from None
 
@@ -87,15 +93,6 @@ class FrozenNetwork:
     def instructions(self) -> str:
         """The name of the instruction set in use."""
         return self._network.instructions
-
-    def longest_target(self, source_length: int) -> int | None:
-        """Return the number of learned positions; sinusoids have no bound."""
-        return self.config.longest_sentence
-
-    def start(self, source_BS: Ids) -> FrozenState:
-        """Encode the sources and keep what the decoder needs of them."""
-        self._refuse_long(source_BS)
-        return FrozenState(self._network.start(np.ascontiguousarray(source_BS)))
 
     def step(self, state: FrozenState, tokens_BW: Ids) -> LogProbabilities:
         """Decode one more position of every beam; the result is a view of the state's memory."""
@@ -112,6 +109,33 @@ class FrozenNetwork:
         self._network.select(state.inner, *own, state.beams)
         state.beams = beams_BW.shape[1]
         return state
+
+
+class FrozenNetwork(FrozenDecoder):
+    """A Transformer with packed weights, ready to be searched."""
+
+    def __init__(
+        self,
+        parameters: Mapping[str, NDArray[Any]],
+        config: ModelConfig,
+        tokens: SpecialTokens = OWN_SPECIAL_TOKENS,
+        *,
+        precision: FrozenPrecision = "int8",
+        instructions: str = "",
+    ) -> None:
+        assert has_core(), "ask `has_core` first"
+        assert obstacle(config) is None, f"ask `obstacle` first: {obstacle(config)}"
+        self.config, self.precision = config, precision
+        super().__init__(parameters, tokens, core_config(config, tokens, precision), instructions)
+
+    def longest_target(self, source_length: int) -> int | None:
+        """Return the number of learned positions; sinusoids have no bound."""
+        return self.config.longest_sentence
+
+    def start(self, source_BS: Ids) -> FrozenState:
+        """Encode the sources and keep what the decoder needs of them."""
+        self._refuse_long(source_BS)
+        return FrozenState(self._network.start(np.ascontiguousarray(source_BS)))
 
     def attention(self, source: Sequence[int], target: Sequence[int], *, layer: int) -> NDArray[np.float32]:
         """Return a decoder layer's attention over the source while it reads a finished target, shape (T, S).

@@ -32,7 +32,7 @@ from transduce.model_directory import Languages
 from transduce.tensor_file import Array
 from transduce.text.imported_vocabulary import ImportedVocabulary, WordPieces
 from transduce.text.tokenizer_pair import TokenizerPair
-from transduce.text.word_piece_tokenizer import SPECIAL, WordPieceTokenizer
+from transduce.text.word_piece_tokenizer import LONGEST_WORD, SPECIAL, WordPieceTokenizer
 
 _EXPECTED = {
     "model_type": ("bert",),
@@ -64,6 +64,16 @@ _OF_LAYER = {
     "output.dense": "feed_forward.W_2",
     "output.LayerNorm": "feed_forward_residual.norm",
 }
+_CUTTING = {
+    "normalizer": "BertNormalizer",
+    "clean_text": True,
+    "pre_tokenizer": "BertPreTokenizer",
+    "type": "WordPiece",
+    "continuing_subword_prefix": "##",
+    "max_input_chars_per_word": LONGEST_WORD,
+    "unk_token": SPECIAL[1],
+}
+"""How a tokenizer.json must cut text."""
 _LEFT_OUT = ("pooler.", "cls.seq_relationship.", "embeddings.position_ids")
 
 
@@ -139,8 +149,9 @@ def _tokenizer(source: Path) -> WordPieceTokenizer:
         name, content = str(source / "tokenizer.json"), read_json(source / "tokenizer.json")
         try:
             normalizer, model = content["normalizer"], content["model"]
-            kinds = (normalizer["type"], content["pre_tokenizer"]["type"], model["type"])
-            if kinds != ("BertNormalizer", "BertPreTokenizer", "WordPiece") or not normalizer["clean_text"]:
+            found = {"normalizer": normalizer["type"], "pre_tokenizer": content["pre_tokenizer"]["type"], **model}
+            found["clean_text"] = normalizer["clean_text"]
+            if any(found.get(key, value) != value for key, value in _CUTTING.items()):  # older files leave some out
                 raise ModelError(f"{name} is not BERT's: it does not cut words into WordPiece as BERT does.")
             numbers = model["vocab"] | {added["content"]: added["id"] for added in content["added_tokens"]}
             options = {key: normalizer[key] for key in ("lowercase", "strip_accents", "handle_chinese_chars")}

@@ -51,7 +51,7 @@ def read_gpt2(source: Path, languages: Languages) -> ForeignModel:
         key.removeprefix("transformer."): np.asarray(array, np.float32) for key, array in weights_of(source).items()
     }
     tokenizer = _tokenizer(source)
-    weights, is_tied = _renamed(found, source)
+    weights, is_tied = renamed_weights(found, source)
     try:
         config = LanguageModelConfig(
             vocabulary_size=tokenizer.vocabulary_size,
@@ -79,7 +79,7 @@ def read_gpt2(source: Path, languages: Languages) -> ForeignModel:
     )
 
 
-def _renamed(found: Mapping[str, Array], source: Path) -> tuple[dict[str, Array], bool]:
+def renamed_weights(found: Mapping[str, Array], source: Path) -> tuple[dict[str, Array], bool]:
     """Return the weights under our names, and whether embedding and output are one matrix."""
     weights: dict[str, Array] = {}
     for key, array in found.items():

@@ -144,7 +144,7 @@ def choose_experiment(request: TrainRequest, output: Path, *, progress: Progress
     start_from = _asked(content, "training", "start_from")
     if start_from is not None:
         content, reason = _adapted(str(start_from), content, progress=progress)
-    elif "model" not in content and _asked(content, "data", "text"):
+    elif _asked(content, "data", "text") and _asked(content, "model", "kind") is None:  # sizes may be given
         sections = merged(read_preset(PRESET_BY_MEGABYTES[-1][1]), content)
         preset, reason = choose_text_preset(validate_experiment(sections, where="the settings given").data)
         content = merged(read_preset(preset), content)

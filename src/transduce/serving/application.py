@@ -11,7 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from transduce.serving import files, libretranslate, native
+from transduce.serving import files, generation, libretranslate, native
 from transduce.serving.bodies import JsonAnswer, error_answer
 from transduce.serving.gate import Gate
 from transduce.serving.pages import page_router
@@ -55,6 +55,7 @@ def make_routes(service: Service) -> FastAPI:
     app.include_router(libretranslate.router)
     app.include_router(files.router)
     app.include_router(native.router)
+    app.include_router(generation.router)
     app.include_router(page_router())
     _add_operations(app, service)
     _add_error_handlers(app)

@@ -68,6 +68,8 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """Most processor time for parsing a file or an HTML text, and as much for filling it in. [seconds]"""
     document_memory: PositiveInt = 512
     """Most memory for that, in a process of its own. [MB]"""
+    token_limit: PositiveInt = 1024
+    """Most tokens that a language model writes for a request."""
     text_limit: PositiveInt = 64
     """Most texts in a request."""
     alternative_limit: Annotated[int, Field(ge=1, le=64)] = 8

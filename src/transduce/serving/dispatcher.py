@@ -105,6 +105,12 @@ class Dispatcher:
             for future in futures:
                 future.cancel()
 
+    def post(self, job: Job) -> None:
+        """Queue a job whose answer nobody needs."""
+        loop = asyncio.get_running_loop()
+        self._queue.add(QueuedJob(job, loop.time() + self._config.request_seconds, loop.create_future()))
+        self._wake.set()
+
     async def replace_child(self, reason: str, *, load: list[str] | None = None) -> None:
         """Start a child with the current files of the models; it takes over once it has translated."""
         async with self._replacing:

@@ -33,6 +33,7 @@ QUEUED_ROUTES = frozenset(
         "/translate",
         "/translate_file",
         "/v1/translate",
+        "/v1/generate",
         "/v1/likelihood",
         "/v1/attention",
         "/v1/attention/numbers",

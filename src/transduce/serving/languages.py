@@ -40,6 +40,7 @@ def with_pivots(models: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
             own = [models[name] for name in through]
             pairs[source, target] = "+".join(through)
             described = {
+                "kind": "translation",
                 "source": source,
                 "target": target,
                 "pivot": pivot,
@@ -59,6 +60,8 @@ class ServedLanguages:
     def __init__(self, models: Mapping[str, Mapping[str, Any]]) -> None:
         self.pairs: dict[tuple[str, str], str] = {}
         for name, model in models.items():
+            if model["kind"] != "translation":
+                continue
             self.pairs.setdefault((model["source"] or UNKNOWN, model["target"] or UNKNOWN), name)
 
     @property

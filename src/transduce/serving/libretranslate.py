@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request
 from transduce.documents.kinds import FORMAT_OF_ENDING
 from transduce.serving.bodies import JsonAnswer, language_field, read_fields, replace_lone_surrogates
 from transduce.serving.documents import FillingRequest, fill_documents
-from transduce.serving.languages import Detection, ServedLanguages
+from transduce.serving.languages import UNKNOWN, Detection, ServedLanguages
 from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import (
     REFUSALS,
@@ -161,7 +161,7 @@ async def list_languages(request: Request) -> JsonAnswer:
 async def frontend_settings(request: Request) -> JsonAnswer:
     """Return the settings for a web page: limits, and whether a key is needed."""
     service: Service = request.app.state.service
-    source, target = next(iter(service.languages.pairs))
+    source, target = next(iter(service.languages.pairs), (UNKNOWN, UNKNOWN))
     return JsonAnswer(
         {
             "charLimit": service.config.character_limit,

@@ -6,25 +6,60 @@ With a limit, the least recently used models are dropped to make room, never the
 import gc
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from transduce.architectures import is_text_encoder
 from transduce.errors import ModelError
+from transduce.extras import require_torch
 from transduce.machine import give_back_freed_memory, resident_bytes
-from transduce.model_directory import WEIGHTS, find_model
+from transduce.model_directory import WEIGHTS, find_model, read_description
 from transduce.translator import Translator
+from transduce.translator.generating import is_language_model
+from transduce.translator.translator import WantedPrecision
+
+if TYPE_CHECKING:
+    from transduce.loaded_encoder import LoadedEncoder
+
+    Model = Translator | LoadedEncoder
 
 _TRIAL_TEXT = "a"
 
 
-class LoadedModels:
-    """Translators by the names of their models."""
+def load(folder: Path, *, threads: int, precision: WantedPrecision) -> "Model":
+    """Load a translator, or a text encoder."""
+    if not is_text_encoder(read_description(folder).architecture):
+        return Translator.load(folder, threads=threads, precision=precision)
+    require_torch("A text encoder")
+    from transduce.loaded_encoder import LoadedEncoder
 
-    def __init__(
-        self, folders: Mapping[str, str], load: Callable[[Path], Translator], *, megabytes: int | None
-    ) -> None:
+    return LoadedEncoder.load(folder, threads=threads)
+
+
+def kind_of(model: "Model") -> str:
+    """Return what a model does."""
+    if not isinstance(model, Translator):
+        return "text-encoder"
+    return "language-model" if is_language_model(model.models[0]) else "translation"
+
+
+def try_out(model: "Model", text: str) -> None:
+    """Let a model compute something small for a text."""
+    if not isinstance(model, Translator):
+        model.attention(text)
+    elif is_language_model(model.models[0]):
+        model.generate(text, tokens=1)
+    else:
+        model.translate(text, beam=1, alternatives=1, maximum_length=4)
+
+
+class LoadedModels:
+    """Models by their names."""
+
+    def __init__(self, folders: Mapping[str, str], load: "Callable[[Path], Model]", *, megabytes: int | None) -> None:
         self._folders = folders
         self._load = load
         self._megabytes = megabytes
-        self._loaded: dict[str, Translator] = {}  # the most recently used last
+        self._loaded: dict[str, Model] = {}  # the most recently used last
         self._bytes: dict[str, int] = {}  # what each model took when it was loaded last
 
     @property
@@ -32,20 +67,20 @@ class LoadedModels:
         """The models in memory, the least recently used first."""
         return list(self._loaded)
 
-    def __getitem__(self, name: str) -> Translator:
+    def __getitem__(self, name: str) -> "Model":
         """Return a model, loaded and tried out if it is not in memory; raise TransduceError if that fails."""
-        translator = self._loaded.pop(name, None)
-        if translator is None:
+        model = self._loaded.pop(name, None)
+        if model is None:
             folder = find_model(self._folders[name])
             size = self._bytes.get(name) or ((folder / WEIGHTS).stat().st_size if (folder / WEIGHTS).exists() else 0)
             self._drop_while_above(size, keep=0)
             before = resident_bytes() or 0
-            translator = self._load(folder)
-            translator.translate(_TRIAL_TEXT, beam=1, alternatives=1, maximum_length=4)
+            model = self._load(folder)
+            try_out(model, _TRIAL_TEXT)
             give_back_freed_memory()
             self._bytes[name] = max(1, (resident_bytes() or 0) - before)
-        self._loaded[name] = translator
-        return translator
+        self._loaded[name] = model
+        return model
 
     def require_room(self, name: str) -> None:
         """Raise ModelError if the model that was used last does not fit into the limit alone."""

@@ -24,6 +24,7 @@ from transduce.serving.schemas import (
 )
 from transduce.serving.service import Service, while_connected
 from transduce.text.sentences import segments
+from transduce.text.tokenizer import Tokenizer
 
 router = APIRouter(prefix="/v1", tags=["native"])
 _LONGEST_INSPECTED = 256
@@ -50,7 +51,7 @@ async def _translate(service: Service, asked: TranslateRequest) -> dict[str, Any
     source = asked.source
     if source in (None, "auto") and asked.model is None:
         source = service.languages.likeliest_source("\n".join(texts), target=asked.target)
-    model = service.model(asked.model, source=source, target=asked.target)
+    model = service.model(asked.model, kind="translation", source=source, target=asked.target)
     beam = asked.beam or service.models[model]["beam"]
     options: dict[str, Any] = {"alternatives": asked.alternatives, "beam": max(beam, asked.alternatives)}
     given = {
@@ -70,7 +71,7 @@ async def likelihood(request: Request, asked: LikelihoodRequest) -> JsonAnswer:
     service: Service = request.app.state.service
     pairs = [(replace_lone_surrogates(pair.source), replace_lone_surrogates(pair.target)) for pair in asked.pairs]
     service.check_texts([text for pair in pairs for text in pair])
-    model = service.single_model(asked.model)
+    model = service.single_model(asked.model, kind="translation")
     jobs = []
     for pair in pairs:
         tokens = max(service.count_tokens(model, pair[0]), service.count_target_tokens(model, pair[1]))
@@ -106,6 +107,11 @@ async def attention_page(request: Request) -> HTMLResponse:
     return HTMLResponse(page["page"].encode("utf-8", "replace"), headers={"Content-Security-Policy": _PAGE_POLICY})
 
 
+_TOKENS_OF_REPORT = {
+    "translation": "source and target tokens",
+    "language-model": "target tokens alone",
+    "text-encoder": "source tokens alone",
+}
 _PAGE_FIELDS = frozenset(AttentionRequest.model_fields) - {"target_ids"}
 
 
@@ -116,12 +122,15 @@ async def _inspect(
     text = replace_lone_surrogates(asked.text)
     target = None if asked.target is None else replace_lone_surrogates(asked.target)
     service.check_texts([text, target or ""])
-    model = service.single_model(asked.model)
+    model = service.single_model(asked.model, kind="translation" if task == "lesson" else None)
     if not text.strip():
         raise Refusal(400, "There is no attention to show: the text is empty.")
     if target is not None and asked.target_ids is not None:
         raise Refusal(400, "Invalid request: give target or target_ids, not both")
-    if target is None and asked.target_ids is None:
+    kind = service.dispatcher.models[model]["kind"]
+    if kind == "language-model" and (target is not None or asked.target_ids is not None):
+        raise Refusal(400, "A language model has no translation: leave out target and target_ids.")
+    if kind == "translation" and target is None and asked.target_ids is None:
         _refuse_several_sentences(text, language=service.dispatcher.models[model]["source"])
     longest = _longest_inspected(service, model)
     tokens = max(service.count_tokens(model, text), service.count_target_tokens(model, target or ""))
@@ -150,14 +159,15 @@ def _longest_inspected(service: Service, model: str) -> int:
 
 def _check_target_ids(service: Service, model: str, name: str, ids: Sequence[int]) -> None:
     most = _longest_inspected(service, model) + service.dispatcher.models[model]["extra_length"]
-    _check_ids(name, ids, most=most, vocabulary=service.dispatcher.tokenizers[model].vocabulary_size)
+    _check_ids(name, ids, most=most, tokenizer=service.dispatcher.tokenizers[model].target)
 
 
-def _check_ids(name: str, ids: Sequence[int], *, most: int, vocabulary: int) -> None:
+def _check_ids(name: str, ids: Sequence[int], *, most: int, tokenizer: Tokenizer) -> None:
+    vocabulary, padding = tokenizer.vocabulary_size, tokenizer.special.padding
     if len(ids) > most:
         raise Refusal(400, f"{name} has {len(ids):,} tokens; the limit is {most:,}.")
-    if max(ids) >= vocabulary:
-        raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
+    if max(ids, default=0) >= vocabulary or padding in ids:
+        raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}, without padding.")
 
 
 @router.post("/lesson", response_model=dict[str, Any], responses=REFUSALS)
@@ -173,12 +183,14 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnsw
     service: Service = request.app.state.service
     model = service.single_model(asked.model)
     tokenizers = service.dispatcher.tokenizers[model]
-    vocabulary = tokenizers.source.vocabulary_size
-    _check_ids("source", asked.source, most=_longest_inspected(service, model), vocabulary=vocabulary)
+    kind = service.dispatcher.models[model]["kind"]
+    if bool(asked.source) == (kind == "language-model") or bool(asked.target) == (kind == "text-encoder"):
+        raise Refusal(400, f"A report of a {kind} has {_TOKENS_OF_REPORT[kind]}; send their ids.")
+    _check_ids("source", asked.source, most=_longest_inspected(service, model), tokenizer=tokenizers.source)
     _check_target_ids(service, model, "target", asked.target)
     end = tokenizers.source.special.end
     # `target` need not end in the end token: a translation that the length limit cut off has none.
-    if tokenizers.source_end and asked.source[-1] != end:
+    if asked.source and tokenizers.source_end and asked.source[-1] != end:
         raise Refusal(400, f"source must end in {end}, the end token.")
     item = asked.model_dump(include={"source", "target", "stack", "layer", "head"})
     job = Job("numbers", model, item, max(len(asked.source), len(asked.target)), {})
@@ -190,7 +202,7 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnsw
 async def list_models(request: Request) -> JsonAnswer:
     """List the models, and two in turn for pairs of languages that no model serves."""
     service: Service = request.app.state.service
-    shown = ("source", "target", "pivot", "longest_sentence", "parameters")
+    shown = ("kind", "source", "target", "pivot", "longest_sentence", "parameters")
     loaded = {*service.dispatcher.loaded}
     return JsonAnswer(
         [

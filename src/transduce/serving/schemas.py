@@ -37,7 +37,7 @@ class TranslateRequest(BaseModel, extra="forbid"):
     api_key: str | None = Field(None, description="A key, if no header carries it.")
 
 
-TokenIds = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+TokenIds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 
 
 class SentenceBody(BaseModel):
@@ -100,6 +100,31 @@ class TranslateAnswer(BaseModel):
     translations: list[TranslationBody]
 
 
+class GenerateRequest(BaseModel, extra="forbid"):
+    """A prompt for a language model."""
+
+    prompt: str = Field("", description="The text to go on from; the beginning of a text unless given.")
+    tokens: int = Field(200, ge=1, description="The most tokens to write.")
+    temperature: float | None = Field(None, ge=0.0, description="0 takes the most probable token; 0.8 unless given.")
+    top_k: int | None = Field(None, ge=1, description="Draw only among this many most probable tokens.")
+    top_p: float | None = Field(
+        None, gt=0.0, le=1.0, description="Draw only among the tokens with this share of probability."
+    )
+    beam: int | None = Field(None, ge=1, description="Write the most probable rest of the line instead of drawing.")
+    seed: int | None = Field(None, ge=0, lt=2**64, description="The same seed draws the same text; 0 unless given.")
+    stop: list[str] = Field([], description="Texts before which to stop.")
+    stream: bool = Field(False, description="Answer with server-sent events, while the text is written.")
+    model: str | None = Field(None, description="The name of a language model; the first unless given.")
+    api_key: str | None = Field(None, description="A key, if no header carries it.")
+
+
+class GenerateAnswer(BaseModel):
+    """What was written after the prompt."""
+
+    model: str
+    text: str
+
+
 class PairBody(BaseModel, extra="forbid"):
     """A sentence and a translation of it."""
 
@@ -134,7 +159,9 @@ class AttentionRequest(BaseModel, extra="forbid"):
     """A sentence whose attention to return."""
 
     text: str = Field(description="One sentence; /v1/translate says which sentences a text has.")
-    target: str | None = Field(None, description="A translation to inspect instead of the model's own.")
+    target: str | None = Field(
+        None, description="A translation to inspect instead of the model's own; a second text for a text encoder."
+    )
     target_ids: TokenIds | None = Field(
         None, description="The same as token ids: `tokens` of a sentence that /v1/translate has translated."
     )
@@ -153,8 +180,12 @@ class LessonRequest(BaseModel, extra="forbid"):
 class NumbersRequest(BaseModel, extra="forbid"):
     """A head, and the tokens of a report from `/v1/attention`."""
 
-    source: TokenIds = Field(description="The ids of the source's tokens, the end token last.")
-    target: TokenIds = Field(description="The ids of the translation's tokens, with the end token if it has one.")
+    source: list[Annotated[int, Field(ge=0)]] = Field(
+        description="The ids of the source's tokens, the end token last; empty for a language model."
+    )
+    target: list[Annotated[int, Field(ge=0)]] = Field(
+        description="The ids of the translation's tokens, with the end token if it has one; empty for a text encoder."
+    )
     stack: str = Field(pattern="^[a-z][a-z_]*$", max_length=64, description="The name of one of the report's blocks.")
     layer: int = Field(ge=0, description="Counted from 0.")
     head: int = Field(ge=0, description="Counted from 0.")
@@ -166,6 +197,7 @@ class ModelBody(BaseModel):
     """A model."""
 
     name: str
+    kind: Literal["translation", "language-model", "text-encoder"]
     source: str | None
     target: str | None
     pivot: str | None = Field(

@@ -73,21 +73,31 @@ class Service:
         """The languages of the models."""
         return ServedLanguages(self.models)
 
-    def model(self, name: str | None, *, source: str | None = None, target: str | None = None) -> str:
-        """Return the name of the model for a request: the model that it names, or the first for its languages."""
+    def model(
+        self, name: str | None, *, kind: str | None = None, source: str | None = None, target: str | None = None
+    ) -> str:
+        """Return the name of the model for a request: the model that it names, or the first for its languages.
+
+        `kind` is that of the model: `translation`, `language-model` or `text-encoder`; any unless given.
+        """
+        if name is not None and name not in self.models:
+            names = ", ".join(self.dispatcher.models)
+            raise Refusal(400, f"There is no model of that name. The models are: {names}.")
+        fitting = {own: model for own, model in self.models.items() if kind in (None, model["kind"])}
+        if name is not None and name not in fitting:
+            raise Refusal(400, f"{name} is of the kind {self.models[name]['kind']}, and this request needs {kind}.")
+        if not fitting:
+            raise Refusal(400, f"This server has no model of the kind {kind}.")
         if name is not None:
-            if name not in self.models:
-                names = ", ".join(self.dispatcher.models)
-                raise Refusal(400, f"There is no model of that name. The models are: {names}.")
             return name
-        for own, model in self.models.items():
+        for own, model in fitting.items():
             if source in (None, "auto", model["source"]) and target in (None, model["target"]):
                 return own
         raise Refusal(400, "No model serves these languages. GET /v1/models lists the models.")
 
-    def single_model(self, name: str | None) -> str:
-        """Return the name of the model that a request names, or of the first; refuse two in turn."""
-        model = self.model(name)
+    def single_model(self, name: str | None, *, kind: str | None = None) -> str:
+        """Return the name of the model that a request names, or of the first of its kind; refuse two in turn."""
+        model = self.model(name, kind=kind)
         if self.models[model]["through"]:
             raise Refusal(400, f"{model} is two models, one after the other: ask one of them.")
         return model
@@ -134,20 +144,19 @@ class Service:
         return await self.dispatcher.submit(jobs, since=since)
 
     async def probe(self) -> None:
-        """Translate a letter with each model in memory, ahead of the queue; raise a Refusal if that fails.
+        """Compute a letter with each model in memory, ahead of the queue; raise a Refusal if that fails.
 
-        Calls within a second share one translation.
+        Calls within a second share one computation.
         """
         now = asyncio.get_running_loop().time()
         if self._probe is None or (self._probe.done() and now - self._probed_at > _SECONDS_BETWEEN_PROBES):
             self._probed_at = now
-            self._probe = asyncio.create_task(self._translate_probe())
+            self._probe = asyncio.create_task(self._try_each_model())
         await asyncio.shield(self._probe)
 
-    async def _translate_probe(self) -> None:
-        options = {"beam": 1, "alternatives": 1, "maximum_length": 8}
+    async def _try_each_model(self) -> None:
         names = self.dispatcher.loaded
-        jobs = [Job("translate", name, "a", self.count_tokens(name, "a"), options) for name in names]
+        jobs = [Job("trial", name, "a", self.count_tokens(name, "a"), {}) for name in names]
         await self.dispatcher.submit(jobs, is_probe=True)
 
 

@@ -20,21 +20,26 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from transduce.errors import ConfigError, TransduceError
 from transduce.learning.lesson import lesson
 from transduce.machine import available_cores, keep_freed_memory, resident_bytes
 from transduce.networks.cost import parameter_count
 from transduce.serving.frames import read_frame, write_frame
-from transduce.serving.loaded_models import LoadedModels
+from transduce.serving.loaded_models import LoadedModels, kind_of, load, try_out
 from transduce.serving.logs import source_lines
+from transduce.serving.open_texts import OpenTexts
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.translator import Glossary, Translator, read_glossary
+from transduce.translator.model_decoding import decoding_of
 from transduce.translator.tag_placing import attention_of
 from transduce.translator.terminology import Mode
 
-Tasks = dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]]
+Tasks = dict[str, Callable[[Any, list[Any], dict[str, Any]], list[dict[str, Any]]]]
+
+if TYPE_CHECKING:
+    from transduce.serving.loaded_models import Model
 
 
 def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
@@ -44,8 +49,8 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
         return
     keep_freed_memory()
     threads = settings["threads"] or available_cores()
-    load = partial(Translator.load, threads=threads, precision=settings["precision"])
-    models = LoadedModels(settings["models"], load, megabytes=settings["memory_limit"])
+    loader = partial(load, threads=threads, precision=settings["precision"])
+    models = LoadedModels(settings["models"], loader, megabytes=settings["memory_limit"])
     described = {}
     try:
         for name in settings["load"]:
@@ -70,7 +75,7 @@ def glossary_for(described: Mapping[str, Mapping[str, Any]], file: str | None, *
     """Read the glossary for all translations; refuse models of different pairs of languages."""
     if file is None:
         return Glossary(())
-    pairs = {f"{own['source']}-{own['target']}" for own in described.values()}
+    pairs = {f"{own['source']}-{own['target']}" for own in described.values() if own["kind"] == "translation"}
     if len(pairs) > 1:
         raise ConfigError(
             f"A glossary holds terms of one pair of languages, but these models are for {' and '.join(sorted(pairs))}. "
@@ -79,25 +84,28 @@ def glossary_for(described: Mapping[str, Mapping[str, Any]], file: str | None, *
     return read_glossary(Path(file), mode=mode)
 
 
-def describe(translator: Translator) -> dict[str, Any]:
+def describe(translator: "Model") -> dict[str, Any]:
     """Return what the server needs to know about a model."""
-    model = translator.models[0]
+    model = translator.models[0] if isinstance(translator, Translator) else translator.model
+    calibration = translator.calibration if isinstance(translator, Translator) else None
+    decoding = decoding_of(model)
     return {
+        "kind": kind_of(translator),
         "source": translator.languages.source,
         "target": translator.languages.target,
-        "is_calibrated": translator.calibration is not None and translator.calibration.confidence is not None,
-        "aligns_tags": attention_of(translator.stepper) is not None,
+        "aligns_tags": isinstance(translator, Translator) and attention_of(translator.stepper) is not None,
+        "is_calibrated": calibration is not None and calibration.confidence is not None,
         "longest_sentence": translator.longest_sentence,
         "parameters": parameter_count(model.description.architecture),
         "tokenizer": str(model.folder / TOKENIZER),
         "source_tokenizer": None if model.tokenizers.is_shared else str(model.folder / SOURCE_TOKENIZER),
         "source_end": model.tokenizers.source_end,
-        "beam": translator.decoding.beam,
-        "extra_length": translator.decoding.extra_length,
+        "beam": decoding.beam,
+        "extra_length": decoding.extra_length,
     }
 
 
-def compute_round(translator: Translator, request: dict[str, Any], *, tasks: Tasks) -> list[dict[str, Any]]:
+def compute_round(translator: "Model", request: dict[str, Any], *, tasks: Tasks) -> list[dict[str, Any]]:
     """Return one result for each item of a round; if the round fails, compute each item by itself."""
     task = tasks[request["task"]]
     items, options = request["items"], request["options"]
@@ -116,6 +124,13 @@ def _failure(fault: Exception) -> dict[str, Any]:
     return {"error": f"{type(fault).__name__} at {' < '.join(source_lines(fault))}", "is_curable": False}
 
 
+def trial(model: "Model", items: list[str], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Let a model compute something small for each text."""
+    for text in items:
+        try_out(model, text)
+    return [{} for _ in items]
+
+
 def translate(
     translator: Translator, items: list[str], options: dict[str, Any], *, glossary: Glossary
 ) -> list[dict[str, Any]]:
@@ -132,21 +147,25 @@ def likelihood(translator: Translator, items: list[list[str]], options: dict[str
 
 
 def attention(
-    translator: Translator, items: list[list[Any]], options: dict[str, Any], *, glossary: Glossary
+    model: "Model", items: list[list[Any]], options: dict[str, Any], *, glossary: Glossary
 ) -> list[dict[str, Any]]:
     """Return the attention report, or with `is_page` the page, of each text and its translation.
 
-    The translation is given as a text or as token ids, or it is None and the search finds it.
+    The translation is given as a text or as token ids, or it is None and the search finds it. A text encoder takes a
+    second text, or None, in its place.
     """
-    reports = [translator.attention(text, target=target, glossary=glossary) for text, target in items]
+    if isinstance(model, Translator):
+        reports = [model.attention(text, target=target, glossary=glossary) for text, target in items]
+    else:
+        reports = [model.attention(text, second=second) for text, second in items]
     if options.get("is_page"):
         return [{"page": report.to_html()} for report in reports]
     return [report.to_dictionary() for report in reports]
 
 
-def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+def numbers(model: "Model", items: list[dict[str, Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return q, k and v of one head for each pair of token ids."""
-    return [translator.head_numbers(**item).model_dump(mode="json") for item in items]
+    return [model.head_numbers(**item).model_dump(mode="json") for item in items]
 
 
 def lessons(translator: Translator, items: list[list[Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -157,7 +176,9 @@ def lessons(translator: Translator, items: list[list[Any]], options: dict[str, A
 def tasks_with(glossary: Glossary) -> Tasks:
     """Return the functions that compute a round, by the name of their task; translations use this glossary."""
     return {
+        "trial": trial,
         "translate": partial(translate, glossary=glossary),
+        "generate": OpenTexts().portions,
         "likelihood": likelihood,
         "attention": partial(attention, glossary=glossary),
         "numbers": numbers,

@@ -1,6 +1,7 @@
 """What a language model does for a translator: it continues a prompt, and gives the probability of each token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypedDict, Unpack
 
 from pydantic import ValidationError
@@ -60,6 +61,16 @@ def written_after(model: Stepwise[Any], tokenizer: Tokenizer, prompt: str, confi
     if tokenizer.has_line_breaks and prompt:  # GPT-2 goes on from a prompt that does not begin with the start token
         ids = ids[1:]
     return text_pieces(tokenizer, ids, generate_tokens(model, ids, config), config.stop)
+
+
+def each_inside(context: Callable[[], AbstractContextManager[None]], parts: Iterator[str]) -> Iterator[str]:
+    """Yield each part, computed inside a context of its own, which ends before the caller's code runs."""
+    while True:
+        with context():
+            part = next(parts, None)
+        if part is None:
+            return
+        yield part
 
 
 def windows(ids: Sequence[int], *, longest: int | None) -> Iterator[tuple[Sequence[int], Sequence[int]]]:

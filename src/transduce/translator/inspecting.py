@@ -36,6 +36,11 @@ def choose_all(sentences: Sequence[str]) -> Sequence[str]:
     return sentences
 
 
+def choose_lines(text: str) -> Sequence[str]:
+    """Return the lines of a text that are not empty, unless there are none or too many for one page."""
+    return choose_all([line for line in text.splitlines() if line.strip()])
+
+
 def _refuse_empty(sentences: Sequence[str]) -> None:
     if not sentences:
         raise DataError("There is no attention to show: the text is empty.")

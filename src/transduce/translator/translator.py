@@ -23,13 +23,12 @@ from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.forced import forced_log_probabilities
 from transduce.decoding.generation import encode_text
 from transduce.decoding.hypothesis import Hypothesis
-from transduce.engine import FrozenNetwork, Precision, can_be_frozen, choose_precision
+from transduce.engine import Precision, can_be_frozen, choose_precision, freeze
 from transduce.errors import ConfigError, DataError, ModelError
 from transduce.extras import require_torch
 from transduce.files import sha256_of_file
 from transduce.inspection.pair import TokenizedSentence, forced_pair, found_pair, text_alone
 from transduce.machine import available_cores
-from transduce.model.config import ModelConfig
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.networks.stepwise import Stepwise
 from transduce.translator.assembly import Assembler
@@ -39,13 +38,14 @@ from transduce.translator.cutting import CutText, TextCutter
 from transduce.translator.enforcement import Enforcement, refuse_drawn_terms
 from transduce.translator.generating import (
     GenerationOptions,
+    each_inside,
     generation_config,
     is_language_model,
     require_language_model,
     windows,
     written_after,
 )
-from transduce.translator.inspecting import choose_all, choose_sentence
+from transduce.translator.inspecting import choose_all, choose_lines, choose_sentence
 from transduce.translator.model_decoding import decoding_of
 from transduce.translator.parsing import parse_all, writes_trees
 from transduce.translator.searching import Searcher, Sentence
@@ -219,14 +219,13 @@ class Translator:
         """Yield the text of `generate` in parts, each as soon as it is written."""
         require_language_model(self.models[0], wanted=True)
         config = generation_config(self.models[0], **options)
-        with self._torch.computing():
-            yield from written_after(self.stepper, self.tokenizers.target, prompt, config)
+        yield from each_inside(self.computing, written_after(self.stepper, self.tokenizers.target, prompt, config))
 
     def text_likelihood(self, text: str) -> Likelihood:
         """Return the log-probability of each token of a text under a language model; an end token is a line break."""
         require_language_model(self.models[0], wanted=True)
         ids = encode_text(self.tokenizers.target, text)
-        longest = self._torch.networks[0].longest_sentence
+        longest = self.models[0].description.architecture.longest_sentence
         rows = self._torch.log_probabilities(list(windows(ids, longest=longest)))
         pieces = tuple(self.tokenizers.target.piece(token) for token in ids[1:])
         return Likelihood(pieces, tuple(value for row in rows for value in row))
@@ -277,7 +276,7 @@ class Translator:
         if writes_trees(self):
             return [self.attention(text, numbers=numbers, **options)]
         if is_language_model(self.models[0]):
-            return [self.attention(line, numbers=numbers) for line in text.splitlines() if line.strip()]
+            return [self.attention(line, numbers=numbers) for line in choose_lines(text)]
         config = self.configure(**options)
         sentences = choose_all(self.sentences_of(text))
         pairs = [self._found_pair(sentence, config, glossary=glossary) for sentence in sentences]
@@ -333,6 +332,7 @@ class Translator:
 
         `attention(numbers=True)` gives those of all heads.
         """
+        source = source or [self.tokenizers.target.special.start]  # a language model has read the start token
         return self._torch.head_numbers(source=source, target=target, stack=stack, layer=layer, head=head)
 
     def _search(
@@ -389,11 +389,8 @@ class Translator:
         return sentences
 
 
-def _frozen(model: ModelDirectory, precision: Precision) -> FrozenNetwork:
-    config = model.description.architecture
-    assert isinstance(config, ModelConfig), "can_be_frozen declines other networks"
-    assert precision != "bf16", "can_be_frozen declines bf16"
-    return FrozenNetwork(model.parameters, config, model.tokenizers.special, precision=precision)
+def _frozen(model: ModelDirectory, precision: Precision) -> Stepwise[Any]:
+    return freeze(model.parameters, model.description.architecture, model.tokenizers.special, precision=precision)
 
 
 def _same(model: ModelDirectory) -> ModelDirectory:

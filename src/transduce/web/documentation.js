@@ -52,15 +52,18 @@ function operation(path, method, own, languages) {
 
 // Returns a command for each operation that a reader can paste and run. `languages` are those that the server has.
 function commandOf(path, method, languages) {
-  const { code: source, targets } = languages.find((language) => language.targets.length);
+  const unknown = { code: "en", targets: ["de"] }; // a server without a model that translates
+  const { code: source, targets } = languages.find((language) => language.targets.length) ?? unknown;
   const [text, target] = ["Good morning!", targets.find((code) => code !== source) ?? targets[0]];
   const bodies = {
     "/translate": { q: text, source, target },
     "/detect": { q: text },
     "/v1/translate": { text, alternatives: 2 },
+    "/v1/generate": { prompt: text, tokens: 40 },
     "/v1/likelihood": { pairs: [{ source: text, target: "Guten Morgen!" }] },
     "/v1/attention": { text },
     "/v1/attention/page": { text },
+    "/v1/lesson": { text },
     "/v1/attention/numbers": { source: [5, 3], target: [5, 3], stack: "cross", layer: 0, head: 0 },
   };
   const address = `curl '${new URL(path.slice(1), document.baseURI).href}'`;

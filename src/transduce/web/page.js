@@ -223,6 +223,7 @@ async function begin() {
   const option = ({ code, name }) => [code, name];
   const sources = languages.filter((language) => language.targets.length);
   const targets = languages.filter(({ code }) => sources.some((source) => source.targets.includes(code)));
+  if (!sources.length) return showStatus("No model of this server translates. See its API.", true);
   fillSelect(element("source"), [["auto", "detect language"], ...sources.map(option)], settings.language.source.code);
   fillSelect(element("target"), targets.map(option), settings.language.target.code);
   showUsed();

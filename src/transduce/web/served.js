@@ -31,7 +31,10 @@ export async function begin() {
 
 // Returns a request for each sentence: with the token ids that the address carries, or those of a new translation.
 async function sentencesOf({ text, target, model, sentences }) {
-  if (target) return [{ text, target }];
+  const models = await ask("v1/models");
+  const kind = (models.find(({ name }) => name === model) ?? models[0]).kind;
+  if (kind === "language-model") return [{ text }];
+  if (target || kind !== "translation") return [{ text, target }];
   const characters = [...text]; // spans count code points
   const outputs = sentences ?? (await ask("v1/translate", { text, model })).translations[0].alternatives[0].sentences;
   if (!outputs.length) throw new Error("There is no attention to show: nothing of the text was translated.");
@@ -57,12 +60,14 @@ function numbersOf(report, model) {
   };
 }
 
+// Posts a body, or gets what a path names.
 async function ask(path, body) {
   const key = sessionStorage.getItem(KEY);
   const headers = { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) };
   let response;
   try {
-    response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+    const method = body ? "POST" : "GET";
+    response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
   } catch {
     throw new Error("The server does not answer.");
   }
