@@ -147,7 +147,7 @@ def _longest_inspected(service: Service, model: str) -> int:
 
 def _check_target_ids(service: Service, model: str, name: str, ids: Sequence[int]) -> None:
     most = _longest_inspected(service, model) + service.dispatcher.models[model]["extra_length"]
-    _check_ids(name, ids, most=most, vocabulary=service.dispatcher.tokenizers[model].vocabulary_size)
+    _check_ids(name, ids, most=most, vocabulary=service.dispatcher.tokenizers(model).vocabulary_size)
 
 
 def _check_ids(name: str, ids: Sequence[int], *, most: int, vocabulary: int) -> None:
@@ -162,7 +162,7 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnsw
     """Return q, k and v of one head, from which a reader can compute its attention (section 3.2.1)."""
     service: Service = request.app.state.service
     model = service.single_model(asked.model)
-    tokenizers = service.dispatcher.tokenizers[model]
+    tokenizers = service.dispatcher.tokenizers(model)
     vocabulary = tokenizers.source.vocabulary_size
     _check_ids("source", asked.source, most=_longest_inspected(service, model), vocabulary=vocabulary)
     _check_target_ids(service, model, "target", asked.target)
