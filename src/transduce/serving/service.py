@@ -146,7 +146,7 @@ class Service:
 
     async def _translate_probe(self) -> None:
         options = {"beam": 1, "alternatives": 1, "maximum_length": 8}
-        names = self.dispatcher.loaded
+        names = self.dispatcher.loaded or list(self.dispatcher.models)[:1]
         jobs = [Job("translate", name, "a", self.count_tokens(name, "a"), options) for name in names]
         await self.dispatcher.submit(jobs, is_probe=True)
 
