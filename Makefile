@@ -28,6 +28,11 @@ $(VENV)/.core: $(VENV)/.ready $(CORE)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Half a GB, which only tests of a Ray cluster need.
+$(VENV)/.ray: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt "ray[data]"
+	@touch $@
+
 demo: $(READY)
 	$(BIN)/transduce demo
 
@@ -44,7 +49,7 @@ test: static
 	$(PYTEST) --cov --cov-report=term -m "not extended"
 
 # Fuzzing at length, campaigns of faults, ranks that are killed, corpora beyond the memory.
-extended: $(READY)
+extended: $(READY) $(VENV)/.ray
 	$(PYTEST) -q -m extended
 	@if which clang++ aarch64-linux-gnu-g++ qemu-aarch64 >/dev/null; then $(MAKE) core-tests; \
 		else echo "core-tests are left out: they need clang, g++-aarch64-linux-gnu and qemu-user"; fi

@@ -84,7 +84,7 @@ NUMBERS: dict[str, Any] = {
 }  # fmt: skip
 COMPANIONS: dict[str, dict[str, Any]] = {
     "learned_positions": {"positions": "learned"},
-    "source_vocabulary_size": {"tied": "decoder"},
+    "source_vocabulary_size": {"tied": "none"},
     "d_k": {"d_v": 5},
     "d_v": {"d_k": 5},
 }

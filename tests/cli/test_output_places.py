@@ -62,7 +62,9 @@ OUTPUTS: dict[str, tuple[Output, ...]] = {
     "translate": (
         Output("output", ("translate", "model", "text.txt", "--output", "PLACE", "--force"), ending=".txt"),
         Output("output", ("translate", "model", "text.po", "--output", "PLACE", "--force"), ending=".po"),
+        Output("output", ("translate", "model", "text.txt", "--output", "PLACE", "--shard", "1/1"), is_folder=True),
     ),
+    "merge": (Output("output", ("merge", "parts", "--output", "PLACE", "--force"), ending=".txt"),),
     "compare": (Output("html", ("compare", "run", "other_run", "--html", "PLACE"), ending=".html"),),
     "filter_corpus": (
         Output("output", ("filter", "corpus.tsv", "--output", "PLACE"), ending=".tsv"),
@@ -89,6 +91,7 @@ INPUTS = {("train", "experiment"), ("evaluate", "reference"), ("evaluate", "hypo
     ("average", "run"),
     ("export", "card"),
     ("import_model", "source"),
+    ("merge", "folder"),
     ("models", "folders"),
     ("serve", "api_key_file"),
     ("serve", "config"),
@@ -101,6 +104,7 @@ STDOUT: dict[str, tuple[str, ...]] = {
     "train": ("train", "--preset", "tiny", "--write-experiment", "new.toml"),
     "average": ("average", "run"),
     "translate": ("translate", "model", "--text", "it rains"),
+    "merge": ("merge", "parts", "--output", "merged.txt"),
     "evaluate": ("evaluate", "model", "corpus.tsv"),
     "compare": ("compare", "run", "other_run"),
     "calibrate": ("calibrate", "model", "corpus.tsv", "--check"),
@@ -144,6 +148,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, commands: ForkedCommands)
     trained = commands.run(*LEARN_TREES, "--output", "trees", folder=folder)
     assert trained.code == 0, trained.output
     write_lines(folder / "text.po", ['msgid ""', 'msgstr ""', "", 'msgid "it rains"', 'msgstr ""'])
+    parts = commands.run("translate", "model", "text.txt", "--shard", "1/1", "--output", "parts", folder=folder)
+    assert parts.code == 0, parts.output
     for run in ("run", "other_run"):
         trained = commands.run(*TRAIN, "--output", run, folder=folder)
         assert trained.code == 0, trained.output
@@ -191,7 +197,7 @@ def require_refusal(ended: Ended) -> None:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "run.lock"}
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"}
 
 
 @pytest.mark.parametrize(("name", "output"), every_output())

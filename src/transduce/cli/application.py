@@ -6,16 +6,22 @@ import typer
 
 from transduce.cli.attention import attention
 from transduce.cli.average import average
+from transduce.cli.back_translate import back_translate
 from transduce.cli.calibrate import calibrate
 from transduce.cli.compare import compare
 from transduce.cli.demo import demo
 from transduce.cli.describe import describe
+from transduce.cli.distill import distill
+from transduce.cli.embed import embed
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
+from transduce.cli.fill import fill
 from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
+from transduce.cli.learn import learn
 from transduce.cli.likelihood import likelihood
+from transduce.cli.merge import merge
 from transduce.cli.models import models
 from transduce.cli.paper import paper
 from transduce.cli.parse import parse
@@ -52,9 +58,12 @@ def transduce(
 
 app.command()(demo)
 app.command()(train)
+app.command()(distill)
+app.command("back-translate")(back_translate)
 app.command()(average)
 app.command("filter")(filter_corpus)
 app.command()(translate)
+app.command()(merge)
 app.command()(generate)
 app.command()(evaluate)
 app.command()(compare)
@@ -62,6 +71,9 @@ app.command()(calibrate)
 app.command()(likelihood)
 app.command()(parse)
 app.command()(attention)
+app.command()(fill)
+app.command()(embed)
+app.command()(learn)
 app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)

@@ -2,9 +2,8 @@
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, TextIO
 
 import typer
 
@@ -24,6 +23,8 @@ from transduce.cli.options import (
     given_options,
 )
 from transduce.cli.translate_documents import DocumentRequest, fill_documents, requested_documents, require_place
+from transduce.cli.translate_parts import PartsRequest, refuse_parts_only, translate_parts
+from transduce.cli.translated_lines import LineWriter
 from transduce.errors import shown
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from transduce.decoding.config import DecodingConfig
     from transduce.progress import Progress
     from transduce.translator import Glossary, Translation, Translator
-    from transduce.translator.word_alignment import WordAligner, WordPairs
+    from transduce.translator.word_alignment import WordAligner
 
 
 def translate(
@@ -47,7 +48,10 @@ def translate(
         ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Translate this text instead of files.")] = None,
-    output: Annotated[Path | None, typer.Option(help="The file to write; standard output unless given.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The file to write, or with --shard and --runner the folder; standard output unless given."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
     format_name: Annotated[
         str | None,
@@ -61,6 +65,24 @@ def translate(
         bool, typer.Option("--overwrite", help="In a document, also replace existing translations.")
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a document that was interrupted.")] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Translate the k-th share of a large text into a folder that all N commands share; FILEs may be "
+            "patterns and compressed. The same command continues; `transduce merge` joins the parts.",
+        ),
+    ] = None,
+    runner: Annotated[
+        Literal["ray"] | None,
+        typer.Option(help="Translate a large text on a Ray cluster into a folder, whose *.txt are the translation."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --runner: at most this many models at once; all cores unless given.")
+    ] = None,
+    part_lines: Annotated[
+        int | None, typer.Option(min=1, help="With --shard and --runner: lines of a part, 10,000 unless given.")
+    ] = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     source_column: Annotated[
@@ -137,6 +159,23 @@ def translate(
         "top_p": top_p,
         "seed": seed,
     }
+    from transduce.translator import Glossary, read_glossary
+
+    wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
+    if shard is not None or runner is not None:
+        refused: dict[str, object] = {
+            "--text": text,
+            "--format": format_name,
+            "--overwrite": overwrite,
+            "--resume": resume,
+        }
+        refused |= {"--from": source_language, "--to": target_language, "--leave-below": leave_below}
+        refused |= {"--source-column": source_column, "--target-column": target_column, "--force": force}
+        refused |= {"--json": json_output, "--alignments": alignments, "--alternatives": alternatives}
+        parts = PartsRequest(model, tuple(files or ()), output, shard, runner, workers, part_lines, precision, threads)
+        translate_parts(parts, given_options(options), glossary=wanted, refused=refused)
+        return
+    refuse_parts_only({"--workers": workers, "--part-lines": part_lines})
     inputs = inputs_of(text, files or [])
     request = DocumentRequest(
         documents=requested_documents(files or [], format_name=format_name),
@@ -156,12 +195,10 @@ def translate(
         _refuse_two_columns(alignments=alignments, alternatives=alternatives, json_output=json_output)
         refuse_to_overwrite(output, force=force)
     from transduce.cli.loading import load_translator
-    from transduce.translator import Glossary, read_glossary
 
-    wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = load_translator(model, precision=precision, threads=threads)
     config = translator.configure(**given_options(options))
-    lines = _LineWriter(json_output, aligner=_aligner(translator) if alignments else None)
+    lines = LineWriter(json_output, aligner=_aligner(translator) if alignments else None)
     if request.documents:
         fill_documents(translator, config, request, glossary=wanted)
         return
@@ -179,7 +216,7 @@ def _translate_stream(
     stream: TextIO,
     *,
     glossary: "Glossary",
-    lines: "_LineWriter",
+    lines: LineWriter,
 ) -> None:
     from transduce.translator.lines import LineReader, translate_lines
 
@@ -223,7 +260,7 @@ def _progress_if_output_is_elsewhere(stream: TextIO) -> "AbstractContextManager[
 
 
 def _translate_interactively(
-    translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", lines: "_LineWriter"
+    translator: "Translator", config: "DecodingConfig", *, glossary: "Glossary", lines: LineWriter
 ) -> None:
     languages = translator.languages
     typer.echo("Type a sentence and press Enter; Ctrl-D ends the program.", err=True)
@@ -255,41 +292,6 @@ def _aligner(translator: "Translator") -> "WordAligner":
     from transduce.translator.word_alignment import WordAligner
 
     return WordAligner(translator)
-
-
-@dataclass(frozen=True)
-class _LineWriter:
-    """Writes a translation as a line of text or JSON, with its word pairs if there is an aligner."""
-
-    is_json: bool
-    aligner: "WordAligner | None"
-
-    def line(self, translation: "Translation", *, is_terminal: bool) -> str:
-        """Return the line; control codes are shown as such on a terminal."""
-        from transduce.translator.word_alignment import pharaoh
-
-        pairs = self.aligner.pairs(translation) if self.aligner else None
-        if self.is_json:
-            return _json_line(translation, pairs)
-        line = _text_line(translation, is_terminal=is_terminal)
-        return line if pairs is None else f"{line} ||| {pharaoh(pairs)}".rstrip()
-
-
-def _json_line(translation: "Translation", pairs: "WordPairs | None") -> str:
-    import dataclasses
-    import json
-
-    found = {**dataclasses.asdict(translation), "text": translation.text}
-    return json.dumps(found if pairs is None else {**found, "alignments": pairs}, ensure_ascii=False)
-
-
-def _text_line(translation: "Translation", *, is_terminal: bool) -> str:
-    from transduce.translator.lines import on_one_line
-
-    texts = [on_one_line(alternative.text) for alternative in translation.alternatives]
-    if is_terminal:
-        texts = [shown(text) for text in texts]
-    return texts[0] if len(texts) == 1 else "\t".join(text.replace("\t", " ") for text in texts)
 
 
 def inputs_of(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":

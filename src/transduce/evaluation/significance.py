@@ -12,8 +12,9 @@ import logging
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from pydantic import BaseModel
-from sacrebleu.significance import PairedTest, Result
+from sacrebleu.significance import PairedTest, Result, _bootstrap_resample
 
 from transduce.errors import DataError
 from transduce.evaluation.protocols import Protocol
@@ -76,6 +77,23 @@ def paired_bootstrap(
         ((own_name, signature),) = signatures.items()
         differences.append(_difference(name, results[own_name], signature=protocol.signature(str(signature))))
     return tuple(found for found in differences if not math.isnan(found.system))  # without those that do not apply
+
+
+def intervals_of_differences(
+    baseline: Sequence[str], system: Sequence[str], references: Sequence[Sequence[str]], *, protocol: Protocol
+) -> dict[str, tuple[float, float]]:
+    """Return the 95 % interval of system minus baseline for each score: both on the same draws of sentences."""
+    prepared_references = [protocol.prepared(lines) for lines in references]
+    intervals = {}
+    for name, metric in protocol.make_metrics().items():
+        drawn = []
+        for hypotheses in (baseline, system):
+            statistics = metric._extract_corpus_statistics(protocol.prepared(hypotheses), prepared_references)
+            _, scores = _bootstrap_resample(statistics, metric, SAMPLES)  # draws the same sentences each time
+            drawn.append(np.array([score.score for score in scores]))
+        low, high = np.quantile(drawn[1] - drawn[0], [0.025, 0.975])
+        intervals[name] = (float(low), float(high))
+    return intervals
 
 
 def _difference(name: str, results: Sequence[str | Result], *, signature: str) -> Difference:

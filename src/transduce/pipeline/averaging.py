@@ -37,7 +37,7 @@ from transduce.translator import Translator
 from transduce.translator.calibrating import FEWEST_PAIRS, calibrate
 from transduce.translator.calibration import write_calibration
 
-_FINISHED = "finished.json"
+FINISHED = "finished.json"
 _MOST_CALIBRATED = 1000  # pairs; their translation takes time
 _WITHOUT_INFLUENCE = frozenset(
     {"threads", "checkpoint_every", "keep_checkpoints", "validate_every", "report_every", "tensorboard", "rank_timeout"}
@@ -189,7 +189,7 @@ class AveragingStage:
 
     def _found(self) -> FinishedTraining | None:
         try:
-            return FinishedTraining.model_validate(unsealed((self.folder / _FINISHED).read_bytes()))
+            return FinishedTraining.model_validate(unsealed((self.folder / FINISHED).read_bytes()))
         except (OSError, ValueError):
             return None
 
@@ -204,7 +204,7 @@ class AveragingStage:
             averaged=model.steps,
             **measured,
         )
-        write_atomically(self.folder / _FINISHED, sealed(json.loads(finished.model_dump_json())))
+        write_atomically(self.folder / FINISHED, sealed(json.loads(finished.model_dump_json())))
 
 
 def _is_at_least_as_good(validation: Validation, measure: str, best: float) -> bool:

@@ -13,6 +13,7 @@ from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import (
     REFUSALS,
     AttentionRequest,
+    LessonRequest,
     LikelihoodAnswer,
     LikelihoodRequest,
     ModelBody,
@@ -108,7 +109,9 @@ async def attention_page(request: Request) -> HTMLResponse:
 _PAGE_FIELDS = frozenset(AttentionRequest.model_fields) - {"target_ids"}
 
 
-async def _inspect(request: Request, asked: AttentionRequest, *, is_page: bool) -> dict[str, Any]:
+async def _inspect(
+    request: Request, asked: AttentionRequest, *, is_page: bool, task: str = "attention"
+) -> dict[str, Any]:
     service: Service = request.app.state.service
     text = replace_lone_surrogates(asked.text)
     target = None if asked.target is None else replace_lone_surrogates(asked.target)
@@ -126,7 +129,7 @@ async def _inspect(request: Request, asked: AttentionRequest, *, is_page: bool) 
         raise Refusal(400, f"The sentence or its translation has {tokens:,} tokens; the limit is {longest:,}.")
     if asked.target_ids is not None:
         _check_target_ids(service, model, "target_ids", asked.target_ids)
-    job = Job("attention", model, [text, asked.target_ids or target], tokens, {"is_page": is_page})
+    job = Job(task, model, [text, asked.target_ids or target], tokens, {"is_page": is_page})
     found: list[dict[str, Any]] = await while_connected(request, service.dispatcher.submit([job]))
     return found[0]
 
@@ -155,6 +158,13 @@ def _check_ids(name: str, ids: Sequence[int], *, most: int, vocabulary: int) -> 
         raise Refusal(400, f"{name} has {len(ids):,} tokens; the limit is {most:,}.")
     if max(ids) >= vocabulary:
         raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
+
+
+@router.post("/lesson", response_model=dict[str, Any], responses=REFUSALS)
+async def lesson(request: Request, asked: LessonRequest) -> JsonAnswer:
+    """Return everything that the learning page shows of a sentence, as `transduce learn` computes it."""
+    inspected = AttentionRequest(text=asked.text, model=asked.model)
+    return JsonAnswer(await _inspect(request, inspected, is_page=False, task="lesson"))
 
 
 @router.post("/attention/numbers", response_model=HeadNumbersEntry, responses=REFUSALS)

@@ -142,6 +142,14 @@ class AttentionRequest(BaseModel, extra="forbid"):
     api_key: str | None = None
 
 
+class LessonRequest(BaseModel, extra="forbid"):
+    """A sentence for the learning page."""
+
+    text: str = Field(description="One sentence.")
+    model: str | None = None
+    api_key: str | None = None
+
+
 class NumbersRequest(BaseModel, extra="forbid"):
     """A head, and the tokens of a report from `/v1/attention`."""
 

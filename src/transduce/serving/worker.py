@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from transduce.errors import ConfigError, TransduceError
+from transduce.learning.lesson import lesson
 from transduce.machine import available_cores, keep_freed_memory, resident_bytes
 from transduce.networks.cost import parameter_count
 from transduce.serving.frames import read_frame, write_frame
@@ -146,6 +147,11 @@ def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[s
     return [translator.head_numbers(**item).model_dump(mode="json") for item in items]
 
 
+def lessons(translator: Translator, items: list[list[Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the learning page shows of each text."""
+    return [lesson(translator, text) for text, _ in items]
+
+
 def tasks_with(glossary: Glossary) -> Tasks:
     """Return the functions that compute a round, by the name of their task; translations use this glossary."""
     return {
@@ -153,6 +159,7 @@ def tasks_with(glossary: Glossary) -> Tasks:
         "likelihood": likelihood,
         "attention": partial(attention, glossary=glossary),
         "numbers": numbers,
+        "lesson": lessons,
     }
 
 

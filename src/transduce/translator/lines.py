@@ -47,9 +47,10 @@ def translate_lines(
     config: DecodingConfig,
     *,
     glossary: Glossary = Glossary(()),  # noqa: B008 - it is frozen
+    first: int = 0,
 ) -> Iterator[Translation]:
-    """Yield the translation of every line, in order."""
-    done = 0
+    """Yield the translation of every line, in order; `first` is the number of the first line, a key of its draws."""
+    done = first
     for window in windows(lines):
         yield from translator.translate_all(window, config, numbers=range(done, done + len(window)), glossary=glossary)
         done += len(window)
