@@ -217,3 +217,25 @@ def test_vocabularies_that_do_not_fit_are_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=f"vocabulary of {size} pieces is no multiple of 8"):
         export_firefox(model, tmp_path / "there")
     export_firefox(model, tmp_path / "there", weights="float32")
+
+
+def test_samples_without_a_sentence_are_refused(tmp_path: Path) -> None:
+    model = own_model(tmp_path / "model")
+    with pytest.raises(ModelError, match="The samples hold no sentence"):
+        export_firefox(model, tmp_path / "marian", samples=["", " "])
+    assert not (tmp_path / "marian").exists()
+
+
+def test_a_vocabulary_besides_the_sentencepiece_model_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "marian"
+    folder.mkdir()
+    content = trained_pieces(LINES, size=90)
+    names = [*read_piece_file(content, name="x").names, "another", "a third"]
+    (folder / "opus.vocab.yml").write_text("".join(f'"{name}": {n}\n' for n, name in enumerate(names)), "utf-8")
+    for side in ("source", "target"):
+        (folder / f"{side}.spm").write_bytes(content)
+    options = {**marian_native.OPTIONS, "dim-emb": "64", "transformer-dim-ffn": "64"}
+    marian_native.write_npz(folder / "model.npz", marian_native.random_weights(len(names), d=64, f=64), options)
+    model = imported(folder, tmp_path / "model")
+    with pytest.raises(ModelError, match="is not that of its sentencepiece model, as Firefox needs it"):
+        export_firefox(model, tmp_path / "there", weights="float32")

@@ -10,7 +10,9 @@ from tests.importing.marian_folder import LINES, write_folder
 from tests.importing.marian_native import write_student
 from tests.serving.conftest import running_server
 
-from transduce.model_directory import load_model
+from transduce.errors import ModelError
+from transduce.importing.formats import import_model
+from transduce.model_directory import Languages, load_model
 
 
 def run(*arguments: object) -> str:
@@ -67,3 +69,26 @@ def test_imported_models_of_two_pairs_are_served_together(tmp_path: Path) -> Non
             answer = client.post("/translate", json=asked)
             assert answer.status_code == 200, answer.text
             assert isinstance(answer.json()["translatedText"], str)
+
+
+def test_what_is_no_model_is_told_as_far_as_possible(tmp_path: Path) -> None:
+    (tmp_path / "models--opus/snapshots").mkdir(parents=True)
+    write_folder(tmp_path / "models--opus/snapshots/1a2b", tags=(">>deu<<",))
+    write_student(tmp_path / "firefox")
+    for path in (tmp_path / "firefox").iterdir():
+        (tmp_path / "packed").mkdir(exist_ok=True)
+        path.rename(tmp_path / "packed" / f"{path.name}.gz")
+    (tmp_path / "opus.zip").write_bytes(b"PK")
+    (tmp_path / "text").write_text("hello", encoding="utf-8")
+    assert_refused(tmp_path / "packed", r"packed \(lex.50.50.ende.s2t.bin.gz\): unpack it first")
+    assert_refused(tmp_path / "opus.zip", "unpack it first")
+    assert_refused(tmp_path / "text", "is of no format that transduce imports. These are read: a folder of Hugging")
+    assert_refused(tmp_path / "firefox", "is of no format")
+    assert_refused(tmp_path / "models--opus", r"is not a model, but .*1a2b is\.")
+    import_model(tmp_path / "models--opus/snapshots/1a2b", tmp_path / "model", Languages(target="de"))
+    assert_refused(tmp_path / "model", "is a model of transduce already: use it as it is")
+
+
+def assert_refused(source: Path, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        import_model(source, source.parent / "destination", Languages(target="de"))

@@ -214,10 +214,34 @@ def test_marian_gives_the_same_log_probabilities(tmp_path: Path, options: dict[s
     assert compared > 10
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"transformer_decoder_autoreg": "rnn", "dec_cell": "ssru"}], ids=["", "ssru"])
+def test_pre_norm_has_the_cross_entropy_that_marian_trains_with(tmp_path: Path, options: dict[str, str]) -> None:
+    """Not the scores of its decoder, which leaves keys and values of earlier steps without the norm."""
+    folder = tmp_path / "marian"
+    pre = {f"transformer_{key}": value for key, value in (("preprocess", "n"), ("postprocess", "da"))}
+    valid = {"valid_sets": f"{folder}/source.txt {folder}/target.txt", "valid_freq": "8u"}
+    pymarian_folder(
+        folder, **pre, **valid, **options, transformer_postprocess_top="n", tied_embeddings_all="",
+        valid_metrics="ce-mean-words", valid_mini_batch="3",
+    )  # fmt: skip
+    model = imported(folder, tmp_path / "model")
+    assert model.description.architecture.norm == "pre"  # type: ignore[union-attr]
+    found: list[float] = []
+    for source, target in zip(LINES[:3], LINES[2:5], strict=True):
+        target_T = model.tokenizers.encode_targets([target])[0]
+        ours = log_probabilities(model, model.tokenizers.encode_source(source), target_T)
+        found += ours[torch.arange(len(target_T)), torch.tensor(target_T)].tolist()
+    progress = (folder / "opus.npz.progress.yml").read_text(encoding="utf-8")
+    theirs = float(re.findall(r"last-best: ([\d.]+)", progress)[0])
+    assert -sum(found) / len(found) == pytest.approx(theirs, abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
         ("type", "s2s"),
+        ("transformer-postprocess", "da"),
         ("transformer-decoder-autoreg", "average-attention"),
         ("transformer-ffn-depth", "3"),
         ("transformer-no-projection", "true"),

@@ -136,6 +136,7 @@ def test_models_are_loaded_on_demand_within_the_limit(
         assert translated(client, "nl-en").status_code == 200, "it is tried again"
 
 
+@pytest.mark.extended
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process has now")
 def test_requests_for_many_models_at_once_are_all_answered(
     models: dict[str, Path],

@@ -82,12 +82,14 @@ def export(
         raise ConfigError("--samples works with --format firefox in int8 only.")
     require_place_for_folder(destination.parent)
     text = card or samples
-    words = text.read_text(encoding="utf-8", errors="replace") if text is not None else ""
+    words = text.read_text(encoding="utf-8", errors="replace") if text is not None else None
     typer.echo(_write(load_model(find_model(model)), destination, format_name, chosen, words))
 
 
-def _write(model: "ModelDirectory", destination: Path, format_name: str, weights: StoredWeights, words: str) -> str:
-    """Write the model in one format and return the line to print; `words` are the text of a file that it needs."""
+def _write(
+    model: "ModelDirectory", destination: Path, format_name: str, weights: StoredWeights, words: str | None
+) -> str:
+    """Write the model in one format and return the line to print; `words` are the text of `--card` or `--samples`."""
     if format_name == "ctranslate2":
         from transduce.export.ctranslate2 import export_ctranslate2
 
@@ -104,14 +106,13 @@ def _write(model: "ModelDirectory", destination: Path, format_name: str, weights
     if format_name == "firefox":
         from transduce.export.firefox import export_firefox
 
-        export_firefox(
-            model, destination, weights="float32" if weights == "float32" else "int8", samples=words.splitlines()
-        )
+        samples = None if words is None else words.splitlines()
+        export_firefox(model, destination, weights="float32" if weights == "float32" else "int8", samples=samples)
         return f"wrote {destination}: {', '.join(sorted(path.name for path in destination.iterdir()))}"
     if format_name == "transduce":
         from transduce.export.compact import export_compact
 
-        size = export_compact(model, destination, weights=weights, words=words)
+        size = export_compact(model, destination, weights=weights, words=words or "")
         return f"wrote {destination}: {size / 1e6:,.1f} MB of weights as {weights}"
     from transduce.export.huggingface import export_huggingface
 

@@ -78,7 +78,7 @@ def obstacle(config: NetworkConfig, *, weights: FirefoxWeights = "int8") -> str 
 
 
 def export_firefox(
-    model: ModelDirectory, folder: Path, *, weights: FirefoxWeights = "int8", samples: Sequence[str] = ()
+    model: ModelDirectory, folder: Path, *, weights: FirefoxWeights = "int8", samples: Sequence[str] | None = None
 ) -> None:
     """Write a folder to `folder`, which must not exist; `samples` are source sentences to measure alphas with."""
     if folder.exists():
@@ -93,10 +93,10 @@ def export_firefox(
     if weights == "int8" and len(rows[1]) % 8:
         raise ModelError(f"The vocabulary of {len(rows[1]):,} pieces is no multiple of 8, which int8 needs in Firefox.")
     named = _marian_weights(model, config, source_rows=rows[0], target_rows=rows[1])
-    if samples:
+    if samples is not None:
         named |= _alphas(model, config, samples)
     languages = "".join(own or "xx" for own in (model.description.languages.source, model.description.languages.target))
-    kind = "bin" if weights == "float32" else "intgemm.alphas.bin" if samples else "intgemm8.bin"
+    kind = "bin" if weights == "float32" else "intgemm8.bin" if samples is None else "intgemm.alphas.bin"
     options = _options(config, sizes=(len(rows[0]), len(rows[1])))
     sides = {"vocab": target} if source.piece_file == target.piece_file else {"srcvocab": source, "trgvocab": target}
     with directory_written_atomically(folder) as beside:

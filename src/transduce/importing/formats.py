@@ -14,7 +14,7 @@ from transduce.importing.foreign_model import ForeignModel
 from transduce.importing.gpt2 import is_gpt2, read_gpt2
 from transduce.importing.huggingface import is_huggingface, read_huggingface
 from transduce.importing.marian import is_marian, read_marian
-from transduce.model_directory import Languages
+from transduce.model_directory import WEIGHTS, Languages, find_model
 
 Reader = Callable[[Path, Languages], ForeignModel]
 FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
@@ -26,6 +26,7 @@ FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
     ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),
     ("a directory of CTranslate2 (model.bin)", is_ctranslate2, read_ctranslate2),
 )
+_PACKED = (".gz", ".zip", ".xz", ".bz2", ".zst", ".tar", ".tgz")
 
 
 def import_model(source: Path, folder: Path, languages: Languages) -> ForeignModel:
@@ -34,11 +35,27 @@ def import_model(source: Path, folder: Path, languages: Languages) -> ForeignMod
         raise ModelError(f"{folder} exists already. Choose another name, or remove it first.")
     if not source.exists():
         raise ModelError(f"There is nothing at {source}. Give the folder or file of a model.")
-    reader = next((reader for _, is_of_format, reader in FORMATS if is_of_format(source)), None)
+    reader = _reader(source)
     if reader is None:
         known = "; ".join(title for title, _, _ in FORMATS)
-        raise ModelError(f"{source} is of no format that transduce imports. These are: {known}.")
+        raise ModelError(f"{source} {_hint(source)} These are read: {known}.")
     with np.errstate(all="ignore"):  # `save` refuses weights that are not finite
         model = reader(source, languages)
         model.save(folder, source=source.resolve())
     return model
+
+
+def _reader(source: Path) -> Reader | None:
+    return next((reader for _, is_of_format, reader in FORMATS if is_of_format(source)), None)
+
+
+def _hint(source: Path) -> str:
+    """Return what a folder or file that cannot be imported is, and what to do, as far as it can be told."""
+    inside = [path for pattern in ("*", "snapshots/*") for path in sorted(source.glob(pattern))[:1000]]
+    if (find_model(str(source.resolve())) / WEIGHTS).exists():
+        return "is a model of transduce already: use it as it is."
+    packed = next((path for path in (source, *inside) if path.suffix in _PACKED), None)
+    if packed is not None:
+        return f"is packed ({packed.name}): unpack it first."
+    model = next((path for path in inside if _reader(path) is not None), None)
+    return "is of no format that transduce imports." if model is None else f"is not a model, but {model} is."

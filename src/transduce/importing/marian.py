@@ -29,8 +29,7 @@ _ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu_sigmoid"}
 _OFF = ("false",)
 _EXPECTED: dict[str, tuple[object, ...]] = {
     "type": ("transformer",),
-    "transformer-preprocess": ("",),  # with pre-norm pymarian's scores are others than ours
-    "transformer-postprocess": ("dan", "an"),
+    "transformer-preprocess": ("", "n"),
     "transformer-decoder-autoreg": ("self-attention", "rnn"),
     "transformer-ffn-activation": tuple(_ACTIVATIONS),
     "transformer-ffn-depth": ("2",),
@@ -49,6 +48,8 @@ _EXPECTED: dict[str, tuple[object, ...]] = {
         _OFF,
     ),
 }
+_POSTPROCESS = {"": ("dan", "an"), "n": ("da", "a")}
+"""What follows a sublayer, by what precedes it: post-norm or pre-norm."""
 _EMBEDDINGS = {"Wemb", "encoder_Wemb", "decoder_Wemb"}
 _OUTPUT = "decoder_ff_logit_out"
 _LANGUAGES = re.compile(r"\.([a-z]{2,3})-?([a-z]{2,3})\.")
@@ -66,6 +67,8 @@ def read_marian(source: Path, languages: Languages) -> ForeignModel:
     file = read_marian_file(path)
     options, name = options_of(file.options), f"{path}: options"
     refuse(options, _EXPECTED, name=name)
+    before = str(options.get("transformer-preprocess", ""))
+    refuse(options, {"transformer-postprocess": _POSTPROCESS[before]}, name=name)
     if options.get("transformer-decoder-autoreg") == "rnn":
         refuse(options, {"dec-cell": ("ssru",)}, name=name)
     tied_layers = _numbers(options, "transformer-tied-layers", name)
@@ -92,6 +95,7 @@ def read_marian(source: Path, languages: Languages) -> ForeignModel:
         decoding=_decoding(search) | ({"shortlist": True} if shortlists else {}),
         assumptions=(
             "text is not normalised by other programs before it is cut into pieces",
+            *(["decoding normalises keys and values, as training does; Marian's decoder does not"] if before else []),
             *(f"{key} = {search[key]} of decoder.yml is left out" for key in ("word-penalty",) if key in search),
         ),
         licence=licence_of(source),
@@ -113,6 +117,7 @@ def _sizes(options: Options, layers: Mapping[str, Array], name: str) -> dict[str
         "heads": depths[2][0],
         "d_ff": inner.shape[0],
         "d_model": inner.shape[1],
+        "norm": "pre" if options.get("transformer-preprocess") == "n" else "post",
         "final_norm": options.get("transformer-postprocess-top") == "n",
         "embedding_norm": "n" in options.get("transformer-postprocess-emb", "d"),
         "decoder_mixer": "ssru" if options.get("transformer-decoder-autoreg") == "rnn" else "attention",

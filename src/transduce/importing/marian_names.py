@@ -23,12 +23,13 @@ _NORMS = {
     "context_Wo": "cross_attention_residual.norm",
     "ffn_ffn": "feed_forward_residual.norm",
     "rnn_ffn": "self_attention_residual.norm",
+    "rnn": "self_attention_residual.norm",  # with pre-norm
     "top": "final_norm",
     "emb": "embedding_norm",
 }
 _KINDS = {"scale": "weight", "bias": "bias"}
 _LAYER = re.compile(r"(encoder|decoder)_l(\d{1,3})_(\w+)")
-_NORM = re.compile(r"(\w+?)_ln_(scale|bias)")
+_NORM = re.compile(r"(\w+?)_ln_(scale|bias)(?:_pre)?")
 _STACK = re.compile(r"(encoder|decoder)_(top|emb)_ln_(scale|bias)(?:_pre)?")
 
 

@@ -28,7 +28,7 @@ class Child:
         self.models: dict[str, dict[str, Any]] = {}
         """By name, the description of each model that it loaded at its start: `worker.describe`."""
         self.tokenizers: dict[str, TokenizerPair] = {}
-        """By name, the tokenizers of these models, so that the server counts tokens as the child does."""
+        """By name, the tokenizers of those in memory, so that the server counts tokens as the child does."""
         self.resident_bytes: int | None = None
         self.loaded: list[str] = []
         """The models in memory, the least recently used first."""
@@ -53,7 +53,8 @@ class Child:
                 raise ModelError(str(answer["refused"]))
             child.models = answer["ready"]
             child._note_memory(answer)
-            child.tokenizers = {name: _read_tokenizers(model) for name, model in child.models.items()}
+            for name in child.loaded:  # in a thread: a large vocabulary takes a quarter of a second
+                child.tokenizers[name] = await asyncio.to_thread(read_tokenizers, child.models[name])
         except BaseException:
             await child.kill()
             raise
@@ -115,7 +116,8 @@ class Child:
         await self._process.wait()
 
 
-def _read_tokenizers(model: dict[str, Any]) -> TokenizerPair:
+def read_tokenizers(model: dict[str, Any]) -> TokenizerPair:
+    """Return the tokenizers of a model by its description."""
     source = None if model["source_tokenizer"] is None else Path(model["source_tokenizer"])
     return TokenizerPair.read(Path(model["tokenizer"]), source=source, source_end=model["source_end"])
 

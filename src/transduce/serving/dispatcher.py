@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from transduce.errors import RunError, TransduceError
-from transduce.serving.child import Child
+from transduce.serving.child import Child, read_tokenizers
 from transduce.serving.config import ServingConfig, child_settings
 from transduce.serving.job_queue import Job, JobQueue, QueuedJob
 from transduce.serving.logs import log
@@ -50,7 +50,7 @@ class Dispatcher:
         self._replacing = asyncio.Lock()
         self.models: dict[str, dict[str, Any]] = {}
         """By name, the description of each model: `worker.describe`."""
-        self.tokenizers: dict[str, TokenizerPair] = {}
+        self._tokenizers: dict[str, TokenizerPair] = {}
 
     async def start(self) -> None:
         """Start the first child; raise RunError or ModelError if it cannot load the models or needs too much memory."""
@@ -79,6 +79,15 @@ class Dispatcher:
     def loaded(self) -> list[str]:
         """The models in the child's memory, the least recently used first; the others are loaded on demand."""
         return self._child.loaded if self._child is not None else []
+
+    def tokenizers(self, model: str) -> TokenizerPair:
+        """Return the tokenizers of a model, read again if they were dropped with it; refuse if that fails."""
+        if model not in self._tokenizers:
+            try:
+                self._tokenizers[model] = read_tokenizers(self.models[model])
+            except (TransduceError, OSError) as fault:
+                raise _unavailable(str(fault)) from None
+        return self._tokenizers[model]
 
     async def submit(self, jobs: Sequence[Job], *, is_probe: bool = False, since: float | None = None) -> list[Any]:
         """Return the value of each job, or raise a Refusal. Cancelling this call withdraws the jobs.
@@ -204,11 +213,18 @@ class Dispatcher:
             return
         finally:
             self._running = []
-        self._metrics.loads.inc(len(set(self._child.loaded) - loaded))
+        self._note_models(loaded)
         self._measure([queued.job for queued in chosen], loop.time() - began, is_crowded=is_crowded)
         self._answering += chosen
         self._start_task(self._answer(list(zip(chosen, results, strict=True))))
         self._renew_if_large()
+
+    def _note_models(self, before: set[str]) -> None:
+        assert self._child is not None
+        now = set(self._child.loaded)
+        self._metrics.loads.inc(len(now - before))
+        for name in before - now:
+            self._tokenizers.pop(name, None)
 
     async def _answer(self, answers: Sequence[tuple[QueuedJob, dict[str, Any]]]) -> None:
         """Answer a few jobs at a time, so that requests that arrive meanwhile do not wait for all of them."""
@@ -263,10 +279,9 @@ class Dispatcher:
 
     def _adopt(self, child: Child) -> None:
         self._child = child
-        names = self._child_settings["models"]
-        models, tokenizers = {**self.models, **child.models}, {**self.tokenizers, **child.tokenizers}
-        self.models = {name: models[name] for name in names}
-        self.tokenizers = {name: tokenizers[name] for name in names}
+        models = {**self.models, **child.models}
+        self.models = {name: models[name] for name in self._child_settings["models"]}
+        self._tokenizers = child.tokenizers
         self._metrics.child_is_up.set(1)
         self._metrics.child_bytes.set(child.resident_bytes or 0)
         self._start_task(self._wake_at_end_of(child))
@@ -318,14 +333,18 @@ class Dispatcher:
 
 def _value(result: dict[str, Any]) -> Any:  # noqa: ANN401 - each task returns its own type
     if "unavailable" in result:
-        log("a model cannot be loaded", level=logging.ERROR, fault=str(result["unavailable"]))
-        raise Refusal(503, "The model cannot be loaded at the moment.", retry_after=10)
+        raise _unavailable(str(result["unavailable"]))
     if "error" not in result:
         return result["value"]
     if result.get("is_curable"):
         raise Refusal(400, str(result["error"]))
     log("the child failed", level=logging.ERROR, fault=str(result["error"]))
     raise Refusal(500, "The server failed on this request; other requests are not affected.")
+
+
+def _unavailable(fault: str) -> Refusal:
+    log("a model cannot be loaded", level=logging.ERROR, fault=fault)
+    return Refusal(503, "The model cannot be loaded at the moment.", retry_after=10)
 
 
 def _refuse(queued: QueuedJob, message: str, *, retry_after: int | None) -> None:

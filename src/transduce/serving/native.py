@@ -159,7 +159,7 @@ def _longest_inspected(service: Service, model: str) -> int:
 
 def _check_target_ids(service: Service, model: str, name: str, ids: Sequence[int]) -> None:
     most = _longest_inspected(service, model) + service.dispatcher.models[model]["extra_length"]
-    _check_ids(name, ids, most=most, tokenizer=service.dispatcher.tokenizers[model].target)
+    _check_ids(name, ids, most=most, tokenizer=service.dispatcher.tokenizers(model).target)
 
 
 def _check_ids(name: str, ids: Sequence[int], *, most: int, tokenizer: Tokenizer) -> None:
@@ -182,7 +182,7 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnsw
     """Return q, k and v of one head, from which a reader can compute its attention (section 3.2.1)."""
     service: Service = request.app.state.service
     model = service.single_model(asked.model)
-    tokenizers = service.dispatcher.tokenizers[model]
+    tokenizers = service.dispatcher.tokenizers(model)
     kind = service.dispatcher.models[model]["kind"]
     if bool(asked.source) == (kind == "language-model") or bool(asked.target) == (kind == "text-encoder"):
         raise Refusal(400, f"A report of a {kind} has {_TOKENS_OF_REPORT[kind]}; send their ids.")

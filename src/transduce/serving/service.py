@@ -104,11 +104,11 @@ class Service:
 
     def count_tokens(self, model: str, text: str) -> int:
         """Return the number of tokens of a source text, the end token included if the model has one."""
-        return len(self.dispatcher.tokenizers[model].encode_source(text))
+        return len(self.dispatcher.tokenizers(model).encode_source(text))
 
     def count_target_tokens(self, model: str, text: str) -> int:
         """Return the number of tokens of a target text, the end token included."""
-        return len(self.dispatcher.tokenizers[model].encode_targets([text])[0])
+        return len(self.dispatcher.tokenizers(model).encode_targets([text])[0])
 
     def check_texts(self, texts: Sequence[str]) -> None:
         """Refuse a request with too many texts or characters, with LibreTranslate's message."""
@@ -155,7 +155,7 @@ class Service:
         await asyncio.shield(self._probe)
 
     async def _try_each_model(self) -> None:
-        names = self.dispatcher.loaded
+        names = self.dispatcher.loaded or list(self.dispatcher.models)[:1]
         jobs = [Job("trial", name, "a", self.count_tokens(name, "a"), {}) for name in names]
         await self.dispatcher.submit(jobs, is_probe=True)
 
