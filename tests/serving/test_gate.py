@@ -54,6 +54,7 @@ def test_public_routes_exist_and_are_few() -> None:
         "/v1/attention",
         "/v1/attention/numbers",
         "/v1/attention/page",
+        "/v1/lesson",
         "/v1/likelihood",
         "/v1/models",
         "/v1/translate",
