@@ -16,6 +16,7 @@ from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
 from transduce.cli.learn import learn
+from transduce.cli.lessons import lessons
 from transduce.cli.likelihood import likelihood
 from transduce.cli.models import models
 from transduce.cli.paper import paper
@@ -64,6 +65,7 @@ app.command()(likelihood)
 app.command()(parse)
 app.command()(attention)
 app.command()(learn)
+app.command()(lessons)
 app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)
