@@ -25,6 +25,16 @@ def test_writes_a_page_with_the_translation(
     assert "bf16 and float32 differ by at most" in coarse.stdout
 
 
+def test_ablation_comes_on_request(transduce: Callable[..., Result], small_model: Path) -> None:
+    plain, asked = (
+        json.loads(transduce("attention", small_model, "it rains", "--json", "--threads", "1", *more).stdout)
+        for more in ((), ("--ablation",))
+    )
+    assert plain["without"] is None
+    shapes = {name: block["shape"][:2] for name, block in asked["blocks"].items()}
+    assert {name: [len(found), len(found[0])] for name, found in asked["without"].items()} == shapes
+
+
 def test_a_glossary_is_kept_to_as_in_translate(
     transduce: Callable[..., Result], small_model: Path, tmp_path: Path
 ) -> None:

@@ -26,6 +26,9 @@ def attention(
         bool,
         typer.Option("--numbers", help="Add the queries, keys and values of every head for the page's neuron view."),
     ] = False,
+    ablation: Annotated[
+        bool, typer.Option("--ablation", help="Add what the model would predict without each head, one at a time.")
+    ] = False,
     glossary: GlossaryFile = None,
     terms: Terms = "enforced",
     precision: Annotated[
@@ -53,6 +56,11 @@ def attention(
         reports = translator.attention_by_sentence(text, numbers=numbers, glossary=wanted)
     else:
         reports = [translator.attention(text, target=target, sentence=sentence, numbers=numbers, glossary=wanted)]
+    if ablation:
+        from transduce.inspection.ablation import with_ablation
+
+        network, tokenizer = translator.models[0].read_again().network(), translator.tokenizers.target
+        reports = [with_ablation(report, network, tokenizer) for report in reports]
     if json_output:
         typer.echo("\n".join(report.to_json() for report in reports))
         return

@@ -8,7 +8,7 @@ import { createNeuronView } from "./neuron_view.js";
 import { carriedNumbers } from "./numbers.js";
 import { themeColors } from "./paint.js";
 import { INVISIBLE, faintestLine } from "./picture.js";
-import { createAlignment, createDecoding, createReadout } from "./panels.js";
+import { createAblation, createAlignment, createDecoding, createReadout } from "./panels.js";
 import { readReport } from "./report.js";
 import { createStore } from "./state.js";
 
@@ -61,6 +61,7 @@ export function showAttention(json, { numbers = null, signal } = {}) {
     createControls(app, () => views[store.get().view]),
     renderReadout,
     createDecoding(app, document.getElementById("decoding")),
+    createAblation(app, document.getElementById("ablation")),
     createAlignment(app, document.getElementById("alignment")),
   ];
   function render(state) {

@@ -1,0 +1,63 @@
+"""The attention page beyond weights: every key as a strip, shares of weighted values, and a head taken out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from tests.web.conftest import TOKENIZER, written
+
+from transduce.inspection.ablation import with_ablation
+from transduce.inspection.report import AttentionReport
+from transduce.model import Transformer
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+
+def test_strips_show_every_key_with_the_share_of_its_weighted_value(
+    open_page: Callable[..., Any], address: str, report: AttentionReport
+) -> None:
+    page = open_page(f"{address}#view=neuron&stack=decoder&layer=1&head=2&at=3.1")
+    page.page.wait_for_selector(".strips")
+    block = report.blocks["decoder"]
+    assert block.projections is not None
+    weights = block.weights_LHQK[1, 2, 3].numpy()
+    sizes = weights * np.linalg.norm(block.projections.value_LHKG[1, 2].numpy(), axis=-1)
+    shown = [float(text) for text in page.page.locator("td.share-column").all_inner_texts()]
+    assert shown == pytest.approx((sizes / sizes.sum()).tolist(), abs=6e-4)
+    assert page.page.locator(".strips tr.masked").count() == len(weights) - 4
+    page.page.locator(".strips tbody button").nth(2).click()
+    expect(page.page.locator("#neuron-key")).to_have_value("2")
+    page.page.get_by_role("tab", name="Head view").click()
+    page.page.locator(".queries li").nth(2).click()  # the strips follow the pinned token
+    page.page.get_by_role("tab", name="Neuron view").click()
+    expect(page.page.locator("#neuron-query")).to_have_value("2")
+
+
+def test_a_head_taken_out_shows_what_would_be_predicted(
+    open_page: Callable[..., Any], report: AttentionReport, network: Transformer, tmp_path: Path
+) -> None:
+    bare = open_page(written(report, tmp_path / "bare.html"))
+    assert not bare.page.locator("#ablation").is_visible(), "a report without ablation has no such panel"
+    content = with_ablation(replace(report, has_numbers=False), network, TOKENIZER)
+    page = open_page(f"{written(content, tmp_path / 'page.html')}#stack=cross&layer=2&head=1&step=3")
+    assert content.without is not None
+    own = content.without["cross"][2][1]
+    change = sum(own.log_probabilities) - sum(token.log_probability or 0 for token in report.target.tokens)
+    assert f"changes by {change:.2f}" in page.text("#ablation")
+    shown = page.rows("#ablation")
+    assert [row[1] for row in shown[:5]] == [percent(one.probability) for one in own.candidates[2]]
+    page.page.select_option("#removed", index=4)
+    assert page.hash()["head"] == "4"
+    results = Axe().run(page.page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+def percent(value: float) -> str:
+    if value < 0.0005:
+        return "< 0.1 %"
+    return f"{100 * value:.1f} %" if value < 0.0995 else f"{100 * value:.0f} %"
