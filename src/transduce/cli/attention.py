@@ -11,12 +11,18 @@ from transduce.errors import shown
 
 def attention(
     model: ModelName,
-    text: Annotated[str, typer.Argument(help="The text to translate and inspect, sentence by sentence.")],
+    text: Annotated[
+        str | None, typer.Argument(help="The text to translate and inspect, sentence by sentence.", show_default=False)
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="Inspect this translation instead; the text is then one sentence.")
     ] = None,
     sentence: Annotated[
         int | None, typer.Option(help="Inspect only this sentence of the text, counted from 1.", min=1)
+    ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(help="In place of a text: pairs on which to rank the heads by role (position, alignment, …)."),
     ] = None,
     output: Annotated[Path, typer.Option(help="The HTML page to write; it needs no network.")] = Path("attention.html"),
     json_output: Annotated[
@@ -37,12 +43,15 @@ def attention(
     threads: Threads = None,
 ) -> None:
     """Show the attention weights of every head for each sentence of a text and its translation."""
+    from transduce.cli.head_roles import show_roles
     from transduce.cli.loading import load_translator
     from transduce.errors import ConfigError
     from transduce.files import require_place_for_file, write_atomically
     from transduce.inspection.page import attention_page
     from transduce.translator import Glossary, read_glossary
 
+    if (text is None) == (corpus is None):
+        raise ConfigError("Give a text to look at, or --corpus with pairs on which to rank the heads.")
     for name, value in (("--glossary", glossary), ("--sentence", sentence)):
         if target is not None and value is not None:
             raise ConfigError(
@@ -52,6 +61,10 @@ def attention(
         require_place_for_file(output)
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     translator = load_translator(model, precision=precision, threads=threads)
+    if corpus is not None:
+        show_roles(translator, corpus, output, json_output=json_output)
+        return
+    assert text is not None
     if target is None and sentence is None:
         reports = translator.attention_by_sentence(text, numbers=numbers, glossary=wanted)
     else:

@@ -27,9 +27,14 @@ def web_files() -> Traversable:
     return package_files("transduce") / "web"
 
 
-def attention_page(report: dict[str, Any] | Sequence[dict[str, Any]]) -> str:
-    """Return a page that shows a report, or lets the user choose among several; it loads nothing from the network."""
-    return one_file("attention.html", entry=ENTRY, data={"report": report})
+def attention_page(
+    report: dict[str, Any] | Sequence[dict[str, Any]], *, roles: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Return a page that shows a report, or lets the user choose among several; it loads nothing from the network.
+
+    `roles` are links to examples: each has a text, a weight, the even share, and the address of a state of the page.
+    """
+    return one_file("attention.html", entry=ENTRY, data={"report": report, **({"roles": list(roles)} if roles else {})})
 
 
 def one_file(name: str, *, entry: str, data: Mapping[str, Any]) -> str:

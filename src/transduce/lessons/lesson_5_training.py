@@ -81,7 +81,9 @@ def learn(name, **settings):
 
 
 result = learn("whole")
-result.scores
+assert result.step == 300
+assert result.validation is not None
+result.validation
 
 # %% [markdown]
 # It has begun to write German:
