@@ -9,6 +9,7 @@ import torch
 from transduce.learning.copying import copy_lessons, lessons_folder
 
 NOTEBOOKS = sorted(lessons_folder().glob("lesson_*.py"))
+EVERY = sorted(lessons_folder().glob("*.py"))
 LONG = {"lesson_5_training", "lesson_6_gpt"}
 
 
@@ -16,7 +17,7 @@ def marked(path: Path) -> object:
     return pytest.param(path, id=path.stem, marks=[pytest.mark.extended] if path.stem in LONG else [])
 
 
-@pytest.mark.parametrize("notebook", [marked(path) for path in NOTEBOOKS])
+@pytest.mark.parametrize("notebook", [marked(path) for path in EVERY])
 def test_a_notebook_runs(notebook: Path) -> None:
     torch.manual_seed(0)
     exec(compile(notebook.read_text(encoding="utf-8"), str(notebook), "exec"), {"__name__": "notebook"})
@@ -34,18 +35,18 @@ def test_there_are_eight_with_exercises_in_the_form_that_jupytext_reads() -> Non
 
 def test_the_page_of_lessons_lists_them_all() -> None:
     page = (Path(__file__).parents[2] / "docs" / "lessons" / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"lessons/(lesson_\w+\.py)\)", page) == [path.name for path in NOTEBOOKS]
+    assert re.findall(r"lessons/(\w+\.py)\)", page) == [path.name for path in EVERY]
 
 
 def test_copies_keep_what_the_learner_wrote(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "lessons"
     written, kept = copy_lessons(folder)
-    assert ([path.name for path in written], kept) == ([path.name for path in NOTEBOOKS], [])
-    assert all((folder / path.name).read_bytes() == path.read_bytes() for path in NOTEBOOKS)
+    assert ([path.name for path in written], kept) == ([path.name for path in EVERY], [])
+    assert all((folder / path.name).read_bytes() == path.read_bytes() for path in EVERY)
     own = folder / NOTEBOOKS[0].name
     own.write_text("mine", encoding="utf-8")
     (folder / NOTEBOOKS[1].name).unlink()
     written, kept = copy_lessons(folder)
     assert [path.name for path in written] == [NOTEBOOKS[1].name]
-    assert len(kept) == 7
+    assert len(kept) == 8
     assert own.read_text(encoding="utf-8") == "mine"

@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from tests.web.conftest import TOKENIZER, written
 
+import transduce
 from transduce.inspection.ablation import with_ablation
 from transduce.inspection.report import AttentionReport
 from transduce.model import Transformer
@@ -61,3 +62,18 @@ def percent(value: float) -> str:
     if value < 0.0005:
         return "< 0.1 %"
     return f"{100 * value:.1f} %" if value < 0.0995 else f"{100 * value:.0f} %"
+
+
+@pytest.mark.parametrize("keys", [None, ["ein", "Hund", "bellt"]])
+def test_anybodys_tensors_have_every_view(
+    open_page: Callable[..., Any], tmp_path: Path, keys: list[str] | None
+) -> None:
+    tokens = ["a", "dog", "##s", "barks"]
+    weights = np.random.default_rng(1).dirichlet(np.ones(len(keys or tokens)), size=(2, 3, 4))
+    path = tmp_path / "page.html"
+    path.write_text(transduce.show_attention(tokens, weights, keys=keys).to_html(), encoding="utf-8")
+    page = open_page(f"{path.as_uri()}#view=matrix&layer=1&heads=2&at=3.1")
+    shown = sorted(page.readout().values())
+    assert shown == pytest.approx(sorted(weights[1, 2, 3]), abs=0.001)
+    assert page.page.locator("[role=tab]:visible").all_inner_texts() == ["Head view", "Model view", "Matrix"]
+    assert not page.page.locator("#precision").is_visible()

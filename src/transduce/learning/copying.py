@@ -15,7 +15,7 @@ def copy_lessons(folder: Path) -> tuple[list[Path], list[Path]]:
     """Copy the notebooks into a folder; return those written, and those that were there and stay as they are."""
     make_folder(folder)
     written, kept = list[Path](), list[Path]()
-    for notebook in sorted(lessons_folder().glob("lesson_*.py")):
+    for notebook in sorted(lessons_folder().glob("*.py")):
         place = folder / notebook.name
         if place.exists():
             kept.append(place)

@@ -101,7 +101,7 @@ function describePair({ json, names }) {
   if (isForced && isTranslation) document.getElementById("target-name").textContent = "given";
   document.title = `Attention: ${json.source.text || json.target.text}`;
   const by = models > 1 ? `${models} models together in ${precision}; attention is the first one's` : precision;
-  document.getElementById("precision").hidden = !json.target.tokens.length;
+  document.getElementById("precision").hidden = !json.candidates.length;
   document.getElementById("precision").textContent =
     `${isForced ? `The ${names.target} was given by the user; the system ${isTranslation ? "translates" : "computes"} in` : isTranslation ? "Translated in" : "Written in"} ${by}. The weights ` +
     `come from one pass in float32; the log-probabilities of the two differ by at most ${difference.toPrecision(2)}.`;

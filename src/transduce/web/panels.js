@@ -83,7 +83,7 @@ function weightTable(caption, groups, weights, { state, marked, digits }) {
 
 export function createDecoding(app, box) {
   const { report, store } = app;
-  if (!report.steps) return absent(box);
+  if (!report.steps || !report.json.candidates.length) return absent(box);
   const slider = made("input", { type: "range", id: "step", min: 1, max: report.steps, step: 1 });
   const value = made("output", { for: "step" });
   const written = made("p", { dir: "auto" });
