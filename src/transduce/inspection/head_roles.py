@@ -90,7 +90,7 @@ def _links(
     # The decoder's keys are what was read: key t is the token before the one that query t predicts.
     read_marks = [place for place in T if not place or target[place - 1] in delimiters]
     written = [place for place in T if target[place] not in delimiters]
-    together = [
+    together: list[Link] = [
         ([place], [other for other in words if source[other] == partners.get(target[place])]) for place in written
     ]
     return {

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # The attention of any model
 #
-# `transduce.show_attention(tokens, weights)` shows anybody's tensors on the page of `transduce attention`. In a notebook
-# the result is displayed as it is; `to_html()` gives a page in one file.
+# `transduce.show_attention(tokens, weights)` shows anybody's tensors on the page of `transduce attention`. In a
+# notebook the result is displayed as it is; `to_html()` gives a page in one file.
 
 # %%
 import torch
