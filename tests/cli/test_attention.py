@@ -26,6 +26,20 @@ def test_writes_a_page_with_the_translation(
     assert "bf16 and float32 differ by at most" in coarse.stdout
 
 
+def test_two_models_side_by_side(
+    transduce: Callable[..., Result], small_model: Path, other_model: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    asked = ("attention", small_model, "it rains", "--beside", other_model)
+    result = transduce(*asked, "--output", page, "--threads", "1")
+    texts = [
+        Translator.load(model, threads=1).attention("it rains").target_text for model in (small_model, other_model)
+    ]
+    assert result.stdout.splitlines()[:2] == texts
+    assert page.read_text(encoding="utf-8").count("<iframe") == 2
+    assert isinstance(transduce(*asked, "--json").exception, ConfigError)
+
+
 def test_a_corpus_ranks_heads_by_role(transduce: Callable[..., Result], small_model: Path, tmp_path: Path) -> None:
     corpus, page = tmp_path / "pairs.tsv", tmp_path / "page.html"
     corpus.write_text("".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS, strict=True)), encoding="utf-8")
@@ -38,6 +52,8 @@ def test_a_corpus_ranks_heads_by_role(transduce: Callable[..., Result], small_mo
     both = transduce("attention", small_model, "it rains", "--corpus", corpus)
     assert isinstance(both.exception, ConfigError)
     assert isinstance(transduce("attention", small_model).exception, ConfigError)
+    idle = transduce("attention", small_model, "--corpus", corpus, "--numbers")
+    assert "--numbers has no effect with --corpus" in str(idle.exception)
 
 
 def test_ablation_comes_on_request(transduce: Callable[..., Result], small_model: Path) -> None:

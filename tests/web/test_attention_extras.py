@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from tests.web.conftest import TOKENIZER, written
+from tests.web.conftest import TOKENIZER, make_report, written
 
 import transduce
 from transduce.inspection.ablation import with_ablation
+from transduce.inspection.page import attention_page, beside_page
 from transduce.inspection.report import AttentionReport
 from transduce.model import Transformer
 
@@ -77,3 +78,22 @@ def test_anybodys_tensors_have_every_view(
     assert shown == pytest.approx(sorted(weights[1, 2, 3]), abs=0.001)
     assert page.page.locator("[role=tab]:visible").all_inner_texts() == ["Head view", "Model view", "Matrix"]
     assert not page.page.locator("#precision").is_visible()
+
+
+def test_reports_side_by_side_follow_each_other(
+    open_page: Callable[..., Any], report: AttentionReport, network: Transformer, tmp_path: Path
+) -> None:
+    other = make_report("the dog runs.", "der Hund läuft.", network=network, numbers=False)
+    pages = [(name, attention_page(one.to_dictionary())) for name, one in (("one", report), ("<b>two", other))]
+    path = tmp_path / "page.html"
+    path.write_text(beside_page(pages), encoding="utf-8")
+    page = open_page(path.as_uri(), width=1600).page
+    assert page.locator("h2").all_inner_texts() == ["one", "<b>two"]
+    left, right = (page.frame_locator("iframe").nth(number) for number in (0, 1))
+    left.get_by_role("tab", name="Matrix").click()
+    expect(right.get_by_role("tab", name="Matrix")).to_have_attribute("aria-selected", "true")
+    right.locator("#layer").select_option("0")
+    expect(left.locator("#layer")).to_have_value("0")
+    left.locator("#stack").select_option("encoder")
+    expect(right.locator("#stack")).to_have_value("encoder")
+    expect(right.locator(".zoom output")).to_contain_text("source → itself")

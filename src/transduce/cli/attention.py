@@ -1,12 +1,16 @@
 """`transduce attention`: shows the attention weights of every head, sentence by sentence."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from transduce.cli.options import GlossaryFile, ModelName, PrecisionName, Terms, Threads
 from transduce.errors import shown
+
+if TYPE_CHECKING:
+    from transduce.inspection.report import AttentionReport
+    from transduce.translator import Translator
 
 
 def attention(
@@ -35,6 +39,9 @@ def attention(
     ablation: Annotated[
         bool, typer.Option("--ablation", help="Add what the model would predict without each head, one at a time.")
     ] = False,
+    beside: Annotated[
+        str | None, typer.Option(help="Show this other model beside it, on the same text; both follow your choices.")
+    ] = None,
     glossary: GlossaryFile = None,
     terms: Terms = "enforced",
     precision: Annotated[
@@ -47,16 +54,22 @@ def attention(
     from transduce.cli.loading import load_translator
     from transduce.errors import ConfigError
     from transduce.files import require_place_for_file, write_atomically
-    from transduce.inspection.page import attention_page
+    from transduce.inspection.page import attention_page, beside_page
     from transduce.translator import Glossary, read_glossary
 
     if (text is None) == (corpus is None):
         raise ConfigError("Give a text to look at, or --corpus with pairs on which to rank the heads.")
+    of_a_text = {"--target": target, "--sentence": sentence, "--numbers": numbers, "--ablation": ablation}
+    for name, value in {**of_a_text, "--glossary": glossary, "--beside": beside}.items():
+        if corpus is not None and value:
+            raise ConfigError(f"{name} has no effect with --corpus, which ranks heads on given pairs. Leave it out.")
     for name, value in (("--glossary", glossary), ("--sentence", sentence)):
         if target is not None and value is not None:
             raise ConfigError(
                 f"{name} has no effect on a translation that you give with --target. Leave one of them out."
             )
+    if beside is not None and json_output:
+        raise ConfigError("--beside makes a page; with --json there is none. Leave one of them out.")
     if not json_output:
         require_place_for_file(output)
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
@@ -65,21 +78,31 @@ def attention(
         show_roles(translator, corpus, output, json_output=json_output)
         return
     assert text is not None
-    if target is None and sentence is None:
-        reports = translator.attention_by_sentence(text, numbers=numbers, glossary=wanted)
-    else:
-        reports = [translator.attention(text, target=target, sentence=sentence, numbers=numbers, glossary=wanted)]
-    if ablation:
+
+    def reports_of(translator: "Translator", text: str) -> "list[AttentionReport]":
+        if target is None and sentence is None:
+            reports = translator.attention_by_sentence(text, numbers=numbers, glossary=wanted)
+        else:
+            reports = [translator.attention(text, target=target, sentence=sentence, numbers=numbers, glossary=wanted)]
+        if not ablation:
+            return reports
         from transduce.inspection.ablation import with_ablation
 
         network, tokenizer = translator.models[0].read_again().network(), translator.tokenizers.target
-        reports = [with_ablation(report, network, tokenizer) for report in reports]
+        return [with_ablation(report, network, tokenizer) for report in reports]
+
+    reports = reports_of(translator, text)
     if json_output:
         typer.echo("\n".join(report.to_json() for report in reports))
         return
-    write_atomically(output, attention_page([report.to_dictionary() for report in reports]))
-    choice = "" if len(reports) == 1 else f"; choose one of its {len(reports)} sentences there"
+    page = attention_page([report.to_dictionary() for report in reports])
     typer.echo("\n".join(shown(report.target_text) for report in reports))
+    if beside is not None:
+        others = reports_of(load_translator(beside, precision=precision, threads=threads), text)
+        typer.echo("\n".join(shown(report.target_text) for report in others))
+        page = beside_page([(model, page), (beside, attention_page([report.to_dictionary() for report in others]))])
+    write_atomically(output, page)
+    choice = "" if len(reports) == 1 else f"; choose one of its {len(reports)} sentences there"
     typer.echo(f"wrote {output}: open it in a browser{choice}")
     if translator.precision != "float32":
         difference = f"{max(report.largest_difference for report in reports):.2g}"

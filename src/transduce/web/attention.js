@@ -79,6 +79,7 @@ export function showAttention(json, { numbers = null, signal } = {}) {
   describePair(report);
   store.subscribe(render);
   addEventListener("hashchange", () => store.reread(), { signal });
+  if (parent !== window) followTheOther(store, signal);
   const followScheme = () => {
     colors = themeColors();
     render(store.get());
@@ -86,6 +87,19 @@ export function showAttention(json, { numbers = null, signal } = {}) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", followScheme, { signal });
   render(store.get());
   return app;
+}
+
+// In a frame beside another report, both follow the choices that the user makes in one of them.
+function followTheOther(store, signal) {
+  let isFollowing = false;
+  store.subscribe((state) => isFollowing || parent.postMessage({ attentionState: state }, "*"));
+  const follow = ({ source, data }) => {
+    if (source !== parent || !data?.attentionState) return;
+    isFollowing = true;
+    store.set(data.attentionState);
+    isFollowing = false;
+  };
+  addEventListener("message", follow, { signal });
 }
 
 function describePair({ json, names }) {
