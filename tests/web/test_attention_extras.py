@@ -23,15 +23,19 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 def test_strips_show_every_key_with_the_share_of_its_weighted_value(
     open_page: Callable[..., Any], address: str, report: AttentionReport
 ) -> None:
-    page = open_page(f"{address}#view=neuron&stack=decoder&layer=1&head=2&at=3.1")
-    page.page.wait_for_selector(".strips")
     block = report.blocks["decoder"]
     assert block.projections is not None
-    weights = block.weights_LHQK[1, 2, 3].numpy()
-    sizes = weights * np.linalg.norm(block.projections.value_LHKG[1, 2].numpy(), axis=-1)
+    norms_LH1K = block.projections.value_LHKG.norm(dim=-1)[:, :, None].numpy()
+    sizes_LHQK = block.weights_LHQK.numpy() * norms_LH1K
+    shares_LHQK = sizes_LHQK / sizes_LHQK.sum(axis=-1, keepdims=True)
+    differing = np.abs(shares_LHQK - block.weights_LHQK.numpy()).max(axis=-1)[:, :, 3:-1]
+    layer, head, row = np.unravel_index(differing.argmax(), differing.shape)
+    assert differing.max() > 0.05, "the share must not be the weight"
+    page = open_page(f"{address}#view=neuron&stack=decoder&layer={layer}&head={head}&at={row + 3}.1")
+    page.page.wait_for_selector(".strips")
     shown = [float(text) for text in page.page.locator("td.share-column").all_inner_texts()]
-    assert shown == pytest.approx((sizes / sizes.sum()).tolist(), abs=6e-4)
-    assert page.page.locator(".strips tr.masked").count() == len(weights) - 4
+    assert shown == pytest.approx(shares_LHQK[layer, head, row + 3].tolist(), abs=6e-4)
+    assert page.page.locator(".strips tr.masked").count() == shares_LHQK.shape[-1] - (row + 4)
     page.page.locator(".strips tbody button").nth(2).click()
     expect(page.page.locator("#neuron-key")).to_have_value("2")
     page.page.get_by_role("tab", name="Head view").click()
