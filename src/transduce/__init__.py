@@ -8,20 +8,21 @@
 Importing this package is cheap: torch is loaded only when a model is.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from transduce.version import __version__
 
 if TYPE_CHECKING:
+    from transduce.inspection.report import AttentionReport
     from transduce.loaded_encoder import LoadedEncoder
     from transduce.pipeline.command import CorpusNames
     from transduce.pipeline.run import TrainingResult
     from transduce.progress import Progress
     from transduce.translator import Translator
 
-__all__ = ["__version__", "load", "load_encoder", "train"]
+__all__ = ["__version__", "load", "load_encoder", "show_attention", "train"]
 
 
 def load(
@@ -94,3 +95,17 @@ def train(
         },
     )
     return command.train(request, Path(output), progress=progress, stop_requested=stop_requested or (lambda: False))
+
+
+def show_attention(tokens: "Sequence[str]", weights: Any, *, keys: "Sequence[str] | None" = None) -> "AttentionReport":  # noqa: ANN401
+    """Show the attention weights of any model: a notebook displays the result, and `to_html()` is a page.
+
+    `weights` has the axes layers, heads, queries, keys, or is a list of layers, as Hugging Face's models give with
+    `output_attentions=True`. A row belongs to one of the `tokens`, a column to one of the `keys`, or of the tokens.
+    """
+    from transduce.extras import require_torch
+
+    require_torch("Showing attention")
+    from transduce.inspection.given_weights import report_of_weights
+
+    return report_of_weights(tokens, weights, keys=keys)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import SOURCES, TARGETS
 from typer.testing import Result
 
 from transduce.errors import ConfigError, DataError, ModelError
@@ -23,6 +24,46 @@ def test_writes_a_page_with_the_translation(
     assert "differ" not in result.stdout
     coarse = transduce("attention", small_model, "it rains", "--output", page, "--precision", "bf16", "--threads", "1")
     assert "bf16 and float32 differ by at most" in coarse.stdout
+
+
+def test_two_models_side_by_side(
+    transduce: Callable[..., Result], small_model: Path, other_model: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    asked = ("attention", small_model, "it rains", "--beside", other_model)
+    result = transduce(*asked, "--output", page, "--threads", "1")
+    texts = [
+        Translator.load(model, threads=1).attention("it rains").target_text for model in (small_model, other_model)
+    ]
+    assert result.stdout.splitlines()[:2] == texts
+    assert page.read_text(encoding="utf-8").count("<iframe") == 2
+    assert isinstance(transduce(*asked, "--json").exception, ConfigError)
+
+
+def test_a_corpus_ranks_heads_by_role(transduce: Callable[..., Result], small_model: Path, tmp_path: Path) -> None:
+    corpus, page = tmp_path / "pairs.tsv", tmp_path / "page.html"
+    corpus.write_text("".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS, strict=True)), encoding="utf-8")
+    result = transduce("attention", small_model, "--corpus", corpus, "--output", page, "--threads", "1")
+    assert "encoder: the token before" in result.stdout
+    assert "cross: the token that goes with it" in result.stdout
+    assert '"address": "#sentence=1&view=head' in page.read_text(encoding="utf-8")
+    ranked = json.loads(transduce("attention", small_model, "--corpus", corpus, "--json", "--threads", "1").stdout)
+    assert all(0 <= one["weight"] <= 1 for one in ranked)
+    both = transduce("attention", small_model, "it rains", "--corpus", corpus)
+    assert isinstance(both.exception, ConfigError)
+    assert isinstance(transduce("attention", small_model).exception, ConfigError)
+    idle = transduce("attention", small_model, "--corpus", corpus, "--numbers")
+    assert "--numbers has no effect with --corpus" in str(idle.exception)
+
+
+def test_ablation_comes_on_request(transduce: Callable[..., Result], small_model: Path) -> None:
+    plain, asked = (
+        json.loads(transduce("attention", small_model, "it rains", "--json", "--threads", "1", *more).stdout)
+        for more in ((), ("--ablation",))
+    )
+    assert plain["without"] is None
+    shapes = {name: block["shape"][:2] for name, block in asked["blocks"].items()}
+    assert {name: [len(found), len(found[0])] for name, found in asked["without"].items()} == shapes
 
 
 def test_a_glossary_is_kept_to_as_in_translate(

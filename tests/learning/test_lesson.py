@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.learning.conftest import TEXT
+from tests.learning.conftest import REFERENCE, TEXT
 from tests.translator.test_generating import write_model as write_language_model
 
 from transduce.decoding.beam_search import beam_search
@@ -48,26 +48,26 @@ def test_a_removed_head_is_one_whose_columns_of_the_output_matrix_are_zero(
 def test_heads_are_removed_only_inside_the_block(translator: Translator) -> None:
     network = translator.models[0].read_again().network()
     sublayer = sublayers_by_kind(network)["cross"][0]
-    query, memory = torch.randn(1, 3, 22), torch.randn(1, 5, 22)
+    query, memory = torch.randn(1, 3, 256), torch.randn(1, 5, 256)
     before = sublayer(query, memory)
-    with without_head(sublayer, 4):
+    with without_head(sublayer, 3):
         assert not torch.equal(sublayer(query, memory), before)
     assert torch.equal(sublayer(query, memory), before)
 
 
-@pytest.mark.parametrize("beam", range(1, WIDEST + 1))
+@pytest.mark.parametrize("beam", [1, 2, WIDEST])
 def test_the_record_answers_every_search_as_the_model_does(
     translator: Translator, content: dict[str, Any], beam: int
 ) -> None:
     network = translator.models[0].read_again().network()
     source = [token["id"] for token in content["report"]["source"]["tokens"]]
     record = content["search"]
-    for alpha in ALPHAS[::5]:
+    for alpha in ALPHAS[::10]:
         found = beam_search(TorchStepper(network), np.array([source]), searched_with(beam, alpha, record["limit"]))[0][
             0
         ]
         assert found.is_finished
-        total, prefix = 0.0, ()
+        total, prefix = 0.0, tuple[int, ...]()
         for token in found.tokens:
             known = dict(map(tuple, record["nodes"][".".join(map(str, prefix))]))
             total += known[token]
@@ -77,7 +77,7 @@ def test_the_record_answers_every_search_as_the_model_does(
 
 def test_a_reference_and_the_text_come_along(content: dict[str, Any]) -> None:
     assert content["report"]["source"]["text"] == TEXT
-    assert content["reference"] == "der Hund läuft."
+    assert content["reference"] == REFERENCE
     assert all(block["numbers"] for block in content["report"]["blocks"].values())
 
 

@@ -169,3 +169,16 @@ def test_every_route_is_described_and_the_description_loads_nothing(client: http
         page = client.get(path)
         assert "default-src 'none'" in page.headers["content-security-policy"]
         assert "//" not in page.text.replace("<!-- ", ""), "no other address stands on the page"
+
+
+def test_a_lesson_has_the_report_and_the_searches(client: httpx.Client, translator: Translator) -> None:
+    found = client.post("/v1/lesson", json={"text": "the dog runs."}).json()
+    assert found["report"]["target"]["text"] == translator.attention("the dog runs.").target_text
+    assert set(found["report"]["without"]) == {"encoder", "decoder", "cross"}
+    assert found["search"]["nodes"][""]
+    refused = client.post("/v1/lesson", json={"text": "the dog runs. A cat."})
+    assert (refused.status_code, refused.json()["error"]) == (
+        400,
+        "The text has 2 sentences, and a lesson is about one. Give one of them.",
+    )
+    assert 'id="facts">{' in client.get("/learn").text

@@ -20,6 +20,7 @@ from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
 from transduce.cli.learn import learn
+from transduce.cli.lessons import lessons
 from transduce.cli.likelihood import likelihood
 from transduce.cli.merge import merge
 from transduce.cli.models import models
@@ -74,6 +75,7 @@ app.command()(attention)
 app.command()(fill)
 app.command()(embed)
 app.command()(learn)
+app.command()(lessons)
 app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)

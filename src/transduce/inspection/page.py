@@ -8,6 +8,7 @@ code and no network.
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,22 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 ENTRY = "start.js"
+_BESIDE_STYLE = (
+    "body{margin:.7rem;font:16px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}h1{font-size:1.2rem}"
+    "h2{font-size:1rem;margin:0 0 .3rem}main{display:grid;gap:.7rem;"
+    "grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr))}"
+    "iframe{width:100%;height:900px;border:1px solid}"
+)
+_BESIDE_SCRIPT = """addEventListener("message", ({ source, data }) => {
+  for (const frame of document.querySelectorAll("iframe")) {
+    const isSource = frame.contentWindow === source;
+    if (isSource && Number.isFinite(data?.attentionHeight))
+      frame.style.height = `${Math.min(Math.max(data.attentionHeight + 4, 300), 20000)}px`;
+    if (!isSource && data?.attentionState)
+      frame.contentWindow.postMessage({ attentionState: data.attentionState }, "*");
+  }
+});"""
+"""Passes the choices made in one frame on to the others, and gives each frame the height of its page."""
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"\./([\w.]+)";\n', flags=re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", flags=re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="([\w.]+)">\n')
@@ -27,9 +44,35 @@ def web_files() -> Traversable:
     return package_files("transduce") / "web"
 
 
-def attention_page(report: dict[str, Any] | Sequence[dict[str, Any]]) -> str:
-    """Return a page that shows a report, or lets the user choose among several; it loads nothing from the network."""
-    return one_file("attention.html", entry=ENTRY, data={"report": report})
+def attention_page(
+    report: dict[str, Any] | Sequence[dict[str, Any]], *, roles: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Return a page that shows a report, or lets the user choose among several; it loads nothing from the network.
+
+    `roles` are links to examples: each has a text, a weight, the even share, and the address of a state of the page.
+    """
+    return one_file("attention.html", entry=ENTRY, data={"report": report, **({"roles": list(roles)} if roles else {})})
+
+
+def beside_page(pages: Sequence[tuple[str, str]]) -> str:
+    """Return named pages of `attention_page` side by side in one file; a choice in one is made in the others too."""
+    frames = "".join(
+        f'<section><h2>{html.escape(name)}</h2><iframe title="{html.escape(name)}" srcdoc="{html.escape(page)}" '
+        'sandbox="allow-scripts allow-downloads allow-popups"></iframe></section>'
+        for name, page in pages
+    )
+    inside = " ".join(sorted({source for _, page in pages for source in re.findall(r"'sha256-[^']+'", page)}))
+    policy = (
+        f"default-src 'none'; script-src {_hash_of(_BESIDE_SCRIPT)} {inside}; style-src {_hash_of(_BESIDE_STYLE)} "
+        f"{inside}; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
+        f'content="{policy}"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>Attention side by side</title>'
+        f"<style>{_BESIDE_STYLE}</style></head><body><h1>Attention side by side</h1><main>{frames}</main>"
+        f"<script>{_BESIDE_SCRIPT}</script></body></html>\n"
+    )
 
 
 def one_file(name: str, *, entry: str, data: Mapping[str, Any]) -> str:

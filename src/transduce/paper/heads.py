@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from transduce.demo.corpus import Constituent
+from transduce.inspection.head_roles import best_head, link_weights
 from transduce.model.transformer import Transformer
 from transduce.networks.attention_sublayer import record_attention, sublayers_by_kind, without_head
 from transduce.networks.log_probabilities import token_log_probabilities
@@ -78,39 +79,26 @@ def _distance(one: Constituent, other: Constituent) -> int:
     return min((abs(a - b) for a in one.english for b in other.english), default=0)
 
 
-def link_weights(network: Transformer, sentence: LabelledSentence, links: Sequence[Link]) -> Iterator[Tensor]:
-    """Yield for each link the weight that each head gives it, shape (L, H + 1); the last column is the even share."""
-    weights_LHQK = record_attention(network, sentence.source, sentence.target)["encoder"].weights_LHQK
-    even_L1 = weights_LHQK.new_ones(len(weights_LHQK), 1) / weights_LHQK.size(-1)
-    for start, end in links:
-        queries, keys = sentence.tokens(start), sentence.tokens(end)
-        if queries and keys:
-            weights_LH = weights_LHQK[:, :, queries][..., keys].sum(-1).mean(-1)
-            yield torch.cat([weights_LH, even_L1 * len(keys)], dim=1)
-
-
 def ranked_heads(relation: str, context: StudyContext) -> Finding:
     """Return the mean weight that the best head gives a relation, and which head it is."""
     model = bundled_model()
     network = network_of(model)
     found: list[Tensor] = []
     for sentence in labelled_sentences(model):
-        links = list(RELATIONS[relation](sentence, sentence.words))
+        related = RELATIONS[relation](sentence, sentence.words)
+        links = [(sentence.tokens(start), sentence.tokens(end)) for start, end in related]
         if links:
-            found.extend(link_weights(network, sentence, links))
-    chosen_on_LH, tested_on_LH = torch.stack(found[::2]).mean(0), torch.stack(found[1::2]).mean(0)
-    best = int(chosen_on_LH[:, :-1].argmax())
-    layer, head = divmod(best, chosen_on_LH.size(1) - 1)
-    others = tested_on_LH[:, :-1].flatten().tolist()
-    score = others.pop(best)
+            weights_LHQK = record_attention(network, sentence.source, sentence.target)["encoder"].weights_LHQK
+            found.extend(link_weights(weights_LHQK, links))
+    best = best_head(found)
     also = {
-        "layer": layer + 1,
-        "head": head + 1,
-        "even attention": float(tested_on_LH[0, -1]),
-        "mean of the other heads": sum(others) / len(others),
-        "links": len(found),
+        "layer": best.layer + 1,
+        "head": best.head + 1,
+        "even attention": best.even_share,
+        "mean of the other heads": best.mean_of_others,
+        "links": best.examples,
     }
-    return Finding(score, "mean weight of the best head on the links it was not chosen on", also)
+    return Finding(best.weight, "mean weight of the best head on the links it was not chosen on", also)
 
 
 @torch.no_grad()

@@ -131,7 +131,7 @@ async def _inspect(
     if kind == "language-model" and (target is not None or asked.target_ids is not None):
         raise Refusal(400, "A language model has no translation: leave out target and target_ids.")
     if kind == "translation" and target is None and asked.target_ids is None:
-        _refuse_several_sentences(text, language=service.dispatcher.models[model]["source"])
+        _refuse_several_sentences(text, language=service.dispatcher.models[model]["source"], task=task)
     longest = _longest_inspected(service, model)
     tokens = max(service.count_tokens(model, text), service.count_target_tokens(model, target or ""))
     if tokens > longest:
@@ -143,8 +143,10 @@ async def _inspect(
     return found[0]
 
 
-def _refuse_several_sentences(text: str, *, language: str | None) -> None:
+def _refuse_several_sentences(text: str, *, language: str | None, task: str) -> None:
     count = sum(segment.is_sentence for segment in segments(text, language=language))
+    if count > 1 and task == "lesson":
+        raise Refusal(400, f"The text has {count} sentences, and a lesson is about one. Give one of them.")
     if count > 1:
         raise Refusal(
             400,

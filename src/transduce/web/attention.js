@@ -8,7 +8,7 @@ import { createNeuronView } from "./neuron_view.js";
 import { carriedNumbers } from "./numbers.js";
 import { themeColors } from "./paint.js";
 import { INVISIBLE, faintestLine } from "./picture.js";
-import { createAlignment, createDecoding, createReadout } from "./panels.js";
+import { createAblation, createAlignment, createDecoding, createReadout } from "./panels.js";
 import { readReport } from "./report.js";
 import { createStore } from "./state.js";
 
@@ -61,6 +61,7 @@ export function showAttention(json, { numbers = null, signal } = {}) {
     createControls(app, () => views[store.get().view]),
     renderReadout,
     createDecoding(app, document.getElementById("decoding")),
+    createAblation(app, document.getElementById("ablation")),
     createAlignment(app, document.getElementById("alignment")),
   ];
   function render(state) {
@@ -78,6 +79,7 @@ export function showAttention(json, { numbers = null, signal } = {}) {
   describePair(report);
   store.subscribe(render);
   addEventListener("hashchange", () => store.reread(), { signal });
+  if (parent !== window) followTheOther(store, signal);
   const followScheme = () => {
     colors = themeColors();
     render(store.get());
@@ -85,6 +87,19 @@ export function showAttention(json, { numbers = null, signal } = {}) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", followScheme, { signal });
   render(store.get());
   return app;
+}
+
+// In a frame beside another report, both follow the choices that the user makes in one of them.
+function followTheOther(store, signal) {
+  let isFollowing = false;
+  store.subscribe((state) => isFollowing || parent.postMessage({ attentionState: state }, "*"));
+  const follow = ({ source, data }) => {
+    if (source !== parent || !data?.attentionState) return;
+    isFollowing = true;
+    store.set(data.attentionState);
+    isFollowing = false;
+  };
+  addEventListener("message", follow, { signal });
 }
 
 function describePair({ json, names }) {
@@ -100,7 +115,7 @@ function describePair({ json, names }) {
   if (isForced && isTranslation) document.getElementById("target-name").textContent = "given";
   document.title = `Attention: ${json.source.text || json.target.text}`;
   const by = models > 1 ? `${models} models together in ${precision}; attention is the first one's` : precision;
-  document.getElementById("precision").hidden = !json.target.tokens.length;
+  document.getElementById("precision").hidden = !json.candidates.length;
   document.getElementById("precision").textContent =
     `${isForced ? `The ${names.target} was given by the user; the system ${isTranslation ? "translates" : "computes"} in` : isTranslation ? "Translated in" : "Written in"} ${by}. The weights ` +
     `come from one pass in float32; the log-probabilities of the two differ by at most ${difference.toPrecision(2)}.`;

@@ -94,6 +94,7 @@ async function askTheServer() {
   let latest = 0;
   const ask = async () => {
     const own = ++latest;
+    if (!box.value.trim()) return void (status.textContent = "Type a sentence first.");
     status.textContent = "Computing every step of this sentence …";
     try {
       const json = await askedLesson(box.value, model.value);

@@ -5,6 +5,7 @@ import { stepsOf } from "./numbers.js";
 import { groupsOf } from "./picture.js";
 import { weightText } from "./report.js";
 import { range } from "./state.js";
+import { keyStrips } from "./strips.js";
 
 export function createNeuronView(app) {
   const choices = made("div", { className: "choices" });
@@ -87,8 +88,23 @@ export function createNeuronView(app) {
         layer: state.layer,
         head: state.head,
       };
-      body.replaceChildren(...sections(shown));
+      body.replaceChildren(...sections(shown), ...everyKey(shown));
     }
+  }
+
+  // All keys at once, for the query that is pinned in the other views.
+  function everyKey({ numbers, steps, part, place }) {
+    const names = groupsOf(part.keys, {}, Infinity).map(({ text }) => text);
+    const [q] = app.store.get().at;
+    const onKey = (k) => {
+      const at = app.report.stacks[app.store.get().stack].keys.indexOf(part.keys[k]);
+      app.store.set({ at: [q, at] });
+    };
+    return [
+      made("h2", { text: `5. Every key, for the query of ${part.queries[place.q].text}` }),
+      made("p", { className: "quiet", text: "Each strip is a vector: blue above 0, orange below. The share is that of weight × length of v: a large weight on a short value moves little." }),
+      keyStrips({ numbers, steps, names, place, colors: app.colors(), onKey }),
+    ];
   }
 
   async function numbersFor(name, state) {

@@ -83,7 +83,7 @@ function weightTable(caption, groups, weights, { state, marked, digits }) {
 
 export function createDecoding(app, box) {
   const { report, store } = app;
-  if (!report.steps) return absent(box);
+  if (!report.steps || !report.json.candidates.length) return absent(box);
   const slider = made("input", { type: "range", id: "step", min: 1, max: report.steps, step: 1 });
   const value = made("output", { for: "step" });
   const written = made("p", { dir: "auto" });
@@ -119,12 +119,12 @@ function lastOf(characters) {
   return (characters.length > 70 ? "…" : "") + characters.slice(-70).join("");
 }
 
-function candidateTable(report, step) {
-  const { tokens } = report.json.target;
+function candidateTable({ json }, step, given = json.candidates[step], own = json.target.tokens[step].log_probability) {
+  const { tokens } = json.target;
   const chosen = tokens[step];
-  const candidates = [...report.json.candidates[step]];
+  const candidates = [...given];
   if (!candidates.some((candidate) => candidate.id === chosen.id)) {
-    candidates.push({ id: chosen.id, text: chosen.text, probability: Math.exp(chosen.log_probability) });
+    candidates.push({ id: chosen.id, text: chosen.text, probability: Math.exp(own) });
   }
   const rows = candidates.map((candidate) =>
     made(
@@ -149,6 +149,37 @@ function candidateTable(report, step) {
     made("thead", {}, header),
     made("tbody", {}, ...rows),
   );
+}
+
+// What the network would predict at the step that is shown without the chosen head, in a report that carries it.
+export function createAblation({ report, store }, box) {
+  const { without } = report.json;
+  box.parentElement.hidden = !without;
+  if (!without) return () => {};
+  const select = made("select", { id: "removed" });
+  const said = made("p", { role: "status" });
+  const table = made("div");
+  box.append(made("label", { className: "quiet" }, "head ", select), said, table);
+  select.addEventListener("change", () => store.set({ head: Number(select.value), heads: [Number(select.value)] }));
+  return function render(state) {
+    const heads = without[state.stack]?.[state.layer];
+    select.parentElement.hidden = !heads;
+    table.replaceChildren();
+    if (!heads) return void (said.textContent = "Choose one kind of attention to take a head out.");
+    if (select.length !== heads.length)
+      select.replaceChildren(...heads.map((_, head) => made("option", { value: head, text: head + 1 })));
+    select.value = String(state.head);
+    const own = heads[state.head];
+    const place = state.step - 1;
+    const before = report.json.target.tokens.map((token) => token.log_probability);
+    const change = own.log_probabilities.reduce((sum, value, index) => sum + value - before[index], 0);
+    const isOther = own.candidates[place][0].id !== report.json.candidates[place][0].id;
+    said.textContent =
+      `Without layer ${state.layer + 1}, head ${state.head + 1} of ${state.stack}, the log-probability of the whole ` +
+      `${report.names.target} changes by ${change.toFixed(2)}. ` +
+      (isOther ? "Another token would be the most probable here:" : "The most probable token here stays the same:");
+    table.replaceChildren(candidateTable(report, place, own.candidates[place], own.log_probabilities[place]));
+  };
 }
 
 export function createAlignment(app, box) {

@@ -69,7 +69,7 @@ export function createHeadsStep(app) {
       });
       box.append(button);
     }
-    return made("section", { className: "head-kind" }, made("h4", { text: `${kind}: ${stack.title}` }), made("p", { className: "quiet", text: `rows: layer 1 to ${stack.layers}; columns: head 1 to ${stack.heads}` }), box);
+    return made("section", { className: "head-kind" }, made("h3", { text: `${kind}: ${stack.title}` }), made("p", { className: "quiet", text: `rows: layer 1 to ${stack.layers}; columns: head 1 to ${stack.heads}` }), box);
   }
 
   function renderDetail(lesson, effects) {

@@ -134,9 +134,9 @@ function side(title, { row, deviation, slope }, tokens = null) {
     made("li", {}, made("span", { className: "bar-name", text: tokens ? tokens[key].text : `key ${key + 1}`, dir: "auto" }), bar(weight, weight.toFixed(2))),
   );
   return made(
-    "section",
-    { className: "side", "aria-label": title },
-    made("h4", { text: title }),
+    "div",
+    { className: "side" },
+    made("h3", { text: title }),
     made("p", { className: "figure" }, "size of the scores (standard deviation): ", made("b", { text: shownNumber(deviation, 2) })),
     made("p", { className: "figure" }, "slope of the softmax, at most 0.25: ", made("b", { text: slope < 0.00001 ? "below 0.00001" : shownNumber(slope, slope < 0.01 ? 5 : 3) })),
     made("ul", { className: "bars", "aria-label": "weights of one query" }, ...bars),

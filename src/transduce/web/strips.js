@@ -28,12 +28,14 @@ export function heatStrip(values, largest, colors, label = "") {
 }
 
 // Returns a table of every key with its vector, its score and its weight, for one query: section 3.2.1 with all keys.
-// `terms` names the columns to light: key, product, score, weight, value. Choosing a key calls `onKey`.
+// `terms` names the columns to light: key, product, score, weight, value. The share of a key is that of weight × ‖v‖. Choosing a key calls `onKey`.
 export function keyStrips({ numbers, steps, names, place, colors, terms = [], onKey }) {
   const [keys, values, products] = [numbers.key, numbers.value, numbers.key.map((key) => productsOf(numbers, place.q, key))];
   const largest = { key: largestOf(keys), product: largestOf(products), value: largestOf(values) };
+  const moved = values.map((value, k) => steps.weights[k] * Math.hypot(...value));
+  const all = moved.reduce((sum, one) => sum + one, 0) || 1;
   const lit = (name) => (terms.includes(name) ? "lit" : "");
-  const columns = [["key", "k"], ["product", numbers.additive ? "v tanh(q + k)" : "q × k"], ["score", "score"], ["weight", "weight"], ["value", "v"]];
+  const columns = [["key", "k"], ["product", numbers.additive ? "v tanh(q + k)" : "q × k"], ["score", "score"], ["weight", "weight"], ["value", "v"], ["share", "share"]];
   const head = made("tr", {}, made("th", { scope: "col", text: "key of" }), ...columns.map(([name, text]) => made("th", { scope: "col", text, className: `${lit(name)} ${name}-column` })));
   const body = made("tbody");
   names.forEach((name, k) => {
@@ -53,6 +55,7 @@ export function keyStrips({ numbers, steps, names, place, colors, terms = [], on
         made("td", { className: `number ${lit("score")} score-column`, text: seen ? steps.scores[k].toFixed(2).replace("-", "−") : "−∞" }),
         made("td", { className: `weight-cell ${lit("weight")} weight-column` }, made("span", { className: "number", text: weight.toFixed(3) }), gauge),
         made("td", { className: `${lit("value")} value-column` }, heatStrip(values[k], largest.value, colors)),
+        made("td", { className: "number share-column", text: (moved[k] / all).toFixed(3) }),
       ),
     );
   });

@@ -1,0 +1,93 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 3. Heads
+#
+#     MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O,   head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
+#
+# One head has one set of weights. Several narrow heads look at several things at once, at about the cost of a wide one.
+
+# %%
+import torch
+
+import transduce
+from transduce.inspection.ablation import with_ablation
+from transduce.model import ModelConfig
+from transduce.model.attention import MultiHeadAttention, attend
+from transduce.networks.attention_sublayer import sublayers_by_kind, without_head
+
+torch.manual_seed(1)
+layer = MultiHeadAttention(ModelConfig(vocabulary_size=8, d_model=12, heads=3))
+x = torch.randn(1, 5, 12)
+query, key, value = layer.project(x, x)
+assert query.shape == (1, 3, 5, 4)  # batch, heads, positions, d_k = 12 / 3
+heads = attend(query, key, value)
+by_hand = torch.cat([heads[:, 0], heads[:, 1], heads[:, 2]], dim=-1) @ layer.W_O.weight.T
+assert torch.allclose(by_hand, layer(x, x), atol=1e-6)
+
+# %% [markdown]
+# ## What heads do in a trained model
+#
+# The bundled model translates "I cannot find my keys." We take each head out in turn and see how much less probable its
+# own translation becomes.
+
+# %%
+translator = transduce.load("en-de", precision="float32", threads=1)
+report = translator.attention("I cannot find my keys.")
+network = translator.models[0].read_again().network()
+report = with_ablation(report, network, translator.tokenizers.target)
+whole = sum(token.log_probability for token in report.target.tokens)
+changes = {
+    (kind, layer + 1, head + 1): sum(entry.log_probabilities) - whole
+    for kind, layers in report.without.items()
+    for layer, heads in enumerate(layers)
+    for head, entry in enumerate(heads)
+}
+assert len(changes) == 36  # 3 layers of 4 heads, in three places
+strongest = min(changes, key=changes.get)
+strongest, changes[strongest]
+
+# %% [markdown]
+# One head carries the negation: without it "nicht" is no longer written.
+
+# %%
+kind, layer_number, head_number = strongest
+names = [token.text for token in report.target.tokens]
+place = names.index("▁nicht")
+best = report.without[kind][layer_number - 1][head_number - 1].candidates[place][0].text
+assert kind == "cross"
+assert best != "▁nicht"
+best
+
+# %% [markdown]
+# Most heads change little, at least in this sentence.
+
+# %%
+small = sum(abs(change) < 0.1 for change in changes.values())
+assert small > len(changes) / 3
+small, len(changes)
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Take two heads out at once, by nesting `without_head`. Is the change the sum of the two?
+# 2. Find the head that matters most for "Where is the nearest pharmacy?". Is it the same?
+# 3. Which kind of attention can lose a whole layer at the least cost?
+
+# %%
+sublayer = sublayers_by_kind(network)["cross"][0]
+source, target = torch.tensor([report.source.ids]), torch.tensor([report.target.ids])
+with torch.no_grad(), without_head(sublayer, 0), without_head(sublayer, 1):  # change this
+    hidden = network(source, target)
+    changed = network.output.logits(hidden).log_softmax(dim=-1)[0].gather(1, target.T).sum() - whole
+changed.item()
