@@ -14,7 +14,7 @@ round of several items fails, each item is computed by itself, so that one bad i
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,6 +26,7 @@ from transduce.serving.frames import read_frame, write_frame
 from transduce.serving.logs import source_lines
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.translator import Glossary, Translator, read_glossary
+from transduce.translator.several_targets import toward
 from transduce.translator.terminology import Mode
 
 Tasks = dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]]
@@ -46,6 +47,7 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
             for name, folder in settings["models"].items()
         }
         give_back_freed_memory()
+        translators = {key: own for name, one in translators.items() for key, own in by_target(name, one)}
         tasks = tasks_with(glossary_for(translators.values(), settings["glossary"], mode=settings["terms"]))
         for translator in translators.values():
             translator.translate(_TRIAL_TEXT, beam=1, alternatives=1, maximum_length=4)
@@ -57,6 +59,14 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
     while (request := read_frame(inlet)) is not None:
         results = compute_round(translators[request["model"]], request, tasks=tasks)
         write_frame(outlet, {"round": request["round"], "results": results, "resident_bytes": resident_bytes()})
+
+
+def by_target(name: str, translator: Translator) -> Iterator[tuple[str, Translator]]:
+    """Yield a translator for each language that a model translates to, with the name under which it is served."""
+    if translator.languages.target is not None or not translator.models[0].description.targets:
+        yield name, translator
+    for target in translator.models[0].description.targets:
+        yield f"{name}-{target}", toward(translator, target)
 
 
 def glossary_for(translators: Iterable[Translator], file: str | None, *, mode: Mode) -> Glossary:
