@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.faults import small_run
+from typer.testing import CliRunner, Result
 
+from transduce.cli.application import app
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError
 from transduce.model_directory import read_description
@@ -76,6 +78,23 @@ def test_a_language_must_be_one_of_the_models(translator: Translator) -> None:
     assert toward(one, "de") is toward(one, None) is toward(one, "fr", is_strict=False) is one
     with pytest.raises(ConfigError, match="translates to de, not to fr"):
         toward(one, "fr")
+
+
+def test_translate_needs_the_language_for_lines_and_for_parts(
+    run: Path, translator: Translator, tmp_path: Path
+) -> None:
+    (tmp_path / "a.en").write_text("It rains. The dog sleeps.\n", encoding="utf-8")
+    expected = toward(translator, "fr").translate("It rains. The dog sleeps.").text
+
+    def translated(*options: str) -> Result:
+        return CliRunner().invoke(app, ["translate", str(run), str(tmp_path / "a.en"), "--threads", "1", *options])
+
+    for options in ((), ("--shard", "1/1", "--output", str(tmp_path / "parts"))):
+        assert "translates to de, fr. Choose one" in str(translated(*options).exception)
+        assert "not to it. Choose one" in str(translated(*options, "--to", "it").exception)
+    assert translated("--to", "fr").stdout == f"{expected}\n"
+    assert translated("--to", "fr", "--shard", "1/1", "--output", str(tmp_path / "parts")).exit_code == 0
+    assert next((tmp_path / "parts").glob("*.txt")).read_text(encoding="utf-8") == f"{expected}\n"
 
 
 def test_it_is_served_as_several_targets(translator: Translator) -> None:

@@ -163,15 +163,11 @@ def translate(
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     if shard is not None or runner is not None:
         refused: dict[str, object] = {"--text": text, "--format": format_name, "--overwrite": overwrite}
-        refused |= {
-            "--from": source_language,
-            "--to": target_language,
-            "--leave-below": leave_below,
-            "--resume": resume,
-        }
+        refused |= {"--from": source_language, "--leave-below": leave_below, "--resume": resume}
         refused |= {"--source-column": source_column, "--target-column": target_column, "--force": force}
         refused |= {"--json": json_output, "--alignments": alignments, "--alternatives": alternatives}
-        parts = PartsRequest(model, tuple(files or ()), output, shard, runner, workers, part_lines, precision, threads)
+        named = (model, target_language, tuple(files or ()), output)
+        parts = PartsRequest(*named, shard, runner, workers, part_lines, precision, threads)
         translate_parts(parts, given_options(options), glossary=wanted, refused=refused)
         return
     refuse_parts_only({"--workers": workers, "--part-lines": part_lines})

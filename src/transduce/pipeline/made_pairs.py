@@ -40,6 +40,7 @@ from transduce.pipeline.divided_pairs import DividedPairs
 from transduce.pipeline.stages import RunStage, StageContext, StopRequested, say_what_it_holds
 from transduce.sealed_record import sealed, unsealed
 from transduce.translator import Glossary, Translator
+from transduce.translator.several_targets import toward
 
 PART_LINES = 1_000
 _PAIRS_AT_ONCE = 256
@@ -61,7 +62,7 @@ class WritingModel:
 
     def opened(self) -> Callable[[Part], Output]:
         """Load the model, and return what translates a part with it."""
-        translator = Translator.load(*self.names, threads=self.threads)
+        translator = toward(Translator.load(*self.names, threads=self.threads), None)
         plain: DecodingOptions = {"keep_placeholders": "report", "keep_form": False, **self.search}
         return PartTranslation(translator, translator.configure(**plain), Glossary(()), leaves_incomplete_out=True)
 
