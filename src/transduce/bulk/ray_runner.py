@@ -107,11 +107,12 @@ def translate_with_ray(
         try:
             counts = _line_counts(text, progress=progress)
             starts = [0, *accumulate(counts)]
-            finished = {name: entry.source for name, entry in writer.finished.items()}
+            entries = writer.finished
+            finished = {name: entry.source for name, entry in entries.items()}
             files = [(n, starts[n]) for n, count in enumerate(counts) if text.names(n, count) - finished.keys()]
             most = workers or max(1, int(_processors() // config.threads))
             with progress.stage("translating", total=starts[-1], unit="lines") as stage:
-                stage.advance(sum(entry.lines for entry in writer.finished.values()))
+                stage.advance(sum(entry.lines for entry in entries.values()))
                 for made in _translated(files, PartReader(text, folder, finished), config, most=most):
                     writer.write(**{**made, "output": Output(**made["output"])})
                     stage.advance(made["lines"])
