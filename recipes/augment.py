@@ -4,8 +4,8 @@
 
 Everyday sentences contain few placeholders, URLs, tags and odd names. Each kind of change below takes pairs of the
 corpus and changes both sides in the same way, so that the model learns what to copy and what to keep. Typing errors
-change the source alone, which with --reverse is the second file. The output has one new pair per line, source and target
-separated by a tab, without the corpus itself. The same seed writes the same file.
+change the source alone, which with --reverse is the second file. The output has one new pair per line, source and
+target separated by a tab, without the corpus itself. The same seed writes the same file.
 """
 
 # ruff: noqa: SIM905 (a list of words is easier to read as text)
@@ -216,7 +216,7 @@ OF_THE_SOURCE = (with_typing_error, without_final_point)
 
 
 def augment(pairs: list[Pair], *, seed: int, share: float, reverse: bool = False) -> list[Pair]:
-    """Return the new pairs: for each kind its number in a hundred of `pairs`, times `share`; with `reverse`, swapped."""
+    """Return the new pairs: for each kind its number in a hundred of `pairs`, times `share`; `reverse` swaps them."""
     chance = random.Random(seed)
     made: list[Pair] = []
     for kind, percent in KINDS.items():

@@ -24,7 +24,7 @@ from transduce.core import has_core
 from transduce.data.batch import Batch, pad_rows
 from transduce.engine import FrozenNetwork, choose_precision, frozen_network
 from transduce.errors import ConfigError, ModelError
-from transduce.export import ctranslate2, huggingface
+from transduce.export import ctranslate2, firefox, huggingface
 from transduce.export.argos import export_argos
 from transduce.export.compact import export_compact
 from transduce.model import ModelConfig
@@ -84,7 +84,7 @@ NUMBERS: dict[str, Any] = {
 }  # fmt: skip
 COMPANIONS: dict[str, dict[str, Any]] = {
     "learned_positions": {"positions": "learned"},
-    "source_vocabulary_size": {"tied": "decoder"},
+    "source_vocabulary_size": {"tied": "none"},
     "d_k": {"d_v": 5},
     "d_v": {"d_k": 5},
 }
@@ -94,6 +94,7 @@ CAPABILITIES = {
     "the C++ core": frozen_network.obstacle,
     "ctranslate2": ctranslate2.obstacle,
     "huggingface": huggingface.obstacle,
+    "firefox": firefox.obstacle,
 }
 SOURCES = [[5, 9, 31, 3], [7, 3], [40, 41, 42, 43, 44, 45, 46, 3]]
 TARGETS = [[7, 3], [11, 12, 13, 14, 15, 16, 3], [8, 9, 3]]
@@ -260,7 +261,8 @@ def assert_all_decline(config: NetworkConfig, *, naming: str, model: ModelDirect
         assert re.search(naming, found), capability
     changed = replace(model, description=model.description.model_copy(update={"architecture": config}))
     there = model.folder.parent / "there.argosmodel"
-    for export in (ctranslate2.export_ctranslate2, huggingface.export_huggingface, export_argos):
+    exports = (ctranslate2.export_ctranslate2, huggingface.export_huggingface, export_argos, firefox.export_firefox)
+    for export in exports:
         with pytest.raises(ModelError, match=naming):
             export(changed, there)
     with pytest.raises(ConfigError, match=naming):
@@ -342,4 +344,5 @@ def test_a_new_option_and_a_new_kind_are_declined_until_they_are_listed(
 
 
 def test_a_new_option_at_its_default_changes_no_answer() -> None:
-    assert [obstacle(Grown()) for obstacle in CAPABILITIES.values()] == [None] * len(CAPABILITIES)
+    for obstacle in CAPABILITIES.values():
+        assert obstacle(Grown()) == obstacle(ModelConfig())

@@ -168,7 +168,7 @@ def test_missing_file_folder_and_malformed_override(tmp_path: Path) -> None:
     [
         (("data.pieces=characters", "training.bpe_dropout=0.1"), "cuts a text in one way only. Set training.bpe_drop"),
         (("data.source_end=false", "training.teacher_steps=10"), "Leave out one of the two"),
-        (("data.vocabularies=separate", "model.kind=rnnsearch"), "has one vocabulary for both sides"),
+        (("data.vocabularies=separate", "model.kind=lstm"), "has one vocabulary for both sides"),
     ],
 )
 def test_what_tokenizers_cannot_do_is_refused_before_anything_is_prepared(

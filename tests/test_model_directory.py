@@ -25,6 +25,7 @@ from transduce.model_directory import (
     save_model,
 )
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
+from transduce.tensor_file import read_header
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.character_tokenizer import CharacterTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
@@ -167,6 +168,14 @@ def test_a_shortlist_is_kept_when_given(tmp_path: Path, network: Transformer, to
     kept = load_model(with_lists(tmp_path / "m", network, tokenizer, {})).shortlist()
     assert kept is not None
     assert kept.tokens([9, 3]) == [0, 1, 2, 3, 7, 9]
+    assert read_header(tmp_path / "m/shortlist.safetensors")["candidates"]["dtype"] == "I16"  # half the size
+    wide = {
+        "common": torch.tensor([7], dtype=torch.int32),
+        "candidates": torch.zeros(tokenizer.vocabulary_size, 2).int(),
+    }
+    earlier = load_model(with_lists(tmp_path / "earlier", network, tokenizer, wide)).shortlist()
+    assert earlier is not None
+    assert earlier.tokens([9, 3]) == kept.tokens([9, 3])
     assert load_model(saved(tmp_path / "n", network, tokenizer)).shortlist() is None
 
 

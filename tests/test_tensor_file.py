@@ -20,6 +20,7 @@ def tensors() -> dict[str, torch.Tensor]:
         "b": torch.randint(-127, 128, (3, 7), dtype=torch.int8),
         "ä": torch.randn(2, 5).bfloat16(),
         "hashes": torch.tensor([1, 2**63 - 1]).to(torch.uint64),
+        "short lists": torch.randint(0, 99, (5, 3), dtype=torch.int16),
         "lists": torch.randint(0, 99, (5, 2), dtype=torch.int32),
         "empty": torch.zeros(0, 4),
     }

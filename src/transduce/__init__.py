@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Literal
 from transduce.version import __version__
 
 if TYPE_CHECKING:
+    from transduce.loaded_encoder import LoadedEncoder
     from transduce.pipeline.command import CorpusNames
     from transduce.pipeline.run import TrainingResult
     from transduce.progress import Progress
     from transduce.translator import Translator
 
-__all__ = ["__version__", "load", "train"]
+__all__ = ["__version__", "load", "load_encoder", "train"]
 
 
 def load(
@@ -32,6 +33,16 @@ def load(
     from transduce.translator import Translator
 
     return Translator.load(*models, precision=precision, threads=threads)
+
+
+def load_encoder(model: str | Path, *, threads: int | None = None) -> "LoadedEncoder":
+    """Load a text encoder, such as an imported BERT, which fills masks, embeds texts and shows its attention."""
+    from transduce.extras import require_torch
+
+    require_torch("A text encoder")
+    from transduce.loaded_encoder import LoadedEncoder
+
+    return LoadedEncoder.load(model, threads=threads)
 
 
 def train(

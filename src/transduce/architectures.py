@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from transduce.model.config import ModelConfig
 from transduce.model.language_model_config import LanguageModelConfig
+from transduce.model.text_encoder_config import TextEncoderConfig
 from transduce.networks.config import NetworkConfig
 from transduce.networks.cost import parameter_count
 from transduce.networks.handled import Handled
@@ -60,23 +61,28 @@ def _with_default_kind(value: object) -> object:
     return {"kind": "transformer", **value} if isinstance(value, Mapping) else value
 
 
+_Networks = (
+    ModelConfig
+    | LstmConfig
+    | RnnSearchConfig
+    | LuongConfig
+    | GnmtConfig
+    | ConvS2SConfig
+    | ByteNetConfig
+    | NeuralGpuConfig
+    | MemoryNetworkConfig
+    | LanguageModelConfig
+)
 AnyConfig = Annotated[
-    Annotated[
-        ModelConfig
-        | LstmConfig
-        | RnnSearchConfig
-        | LuongConfig
-        | GnmtConfig
-        | ConvS2SConfig
-        | ByteNetConfig
-        | NeuralGpuConfig
-        | MemoryNetworkConfig
-        | LanguageModelConfig,
-        Field(discriminator="kind"),
-    ],
+    Annotated[_Networks, Field(discriminator="kind")],
     BeforeValidator(_with_default_kind),
 ]
 """The sizes of a network of any kind, told apart by `kind`, which is `transformer` unless given."""
+StoredConfig = Annotated[
+    Annotated[_Networks | TextEncoderConfig, Field(discriminator="kind")],
+    BeforeValidator(_with_default_kind),
+]
+"""The sizes of what a model directory may hold: a network, or a text encoder, which is not trained here."""
 
 
 def without_kind(location: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -122,6 +128,11 @@ def authors_parameter_count(config: ModelConfig) -> int:
     """
     as_coded = config.model_copy(update={"vocabulary_size": _AUTHORS_VOCABULARY, "attention_bias": True})
     return parameter_count(as_coded) + _AUTHORS_TARGET_SPACES * config.d_model
+
+
+def is_text_encoder(config: NetworkConfig) -> bool:
+    """Return whether a model is a text encoder, which fills masks and gives vectors but predicts no target."""
+    return isinstance(config, TextEncoderConfig)
 
 
 def reads_text_alone(config: NetworkConfig) -> bool:

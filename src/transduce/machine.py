@@ -106,6 +106,15 @@ def peak_memory() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def resident_bytes() -> int | None:
+    """Return the resident memory of this process; where the system does not report it, its peak, or None."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
+    except (OSError, ValueError, IndexError):
+        return peak_memory()
+
+
 def give_back_freed_memory() -> None:
     """Return freed memory to the system once, after the weights have been read and packed."""
     if sys.platform.startswith("linux"):

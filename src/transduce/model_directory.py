@@ -22,23 +22,33 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, PositiveInt, ValidationError
 
-from transduce.architectures import FORMAT_1, AnyConfig, own_source_vocabulary, stated, without_kind
+from transduce.architectures import (
+    FORMAT_1,
+    StoredConfig,
+    own_source_vocabulary,
+    stated,
+    without_kind,
+)
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError, shown
 from transduce.extras import require_torch
 from transduce.files import directory_written_atomically, manifest_fault, read_json, recover_directory
+from transduce.model.text_encoder_config import TextEncoderConfig
 from transduce.tensor_file import Array, TensorFile, read_header, read_tensors, upper_halves, write_tensors
 from transduce.text.tokenizer import TokenizerKind
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.text.tokenizer_pair import TokenizerPair
 
 if TYPE_CHECKING:
+    from transduce.model.text_encoder import TextEncoder
     from transduce.networks.network import Network
 
 FORMAT_VERSION = 2
 """The newest format that this version reads. It writes format 1 if possible, so that older versions can read it."""
 CONFIG, WEIGHTS, CARD = "config.json", "weights.safetensors", "README.md"
 TRAINING_HASHES, SHORTLIST = "training_hashes.safetensors", "shortlist.safetensors"
+_IDS = (np.dtype(np.int16), np.dtype(np.int32))
+"""The types of a shortlist's ids: the first that holds the vocabulary."""
 _LARGEST_TOKENIZER = 64 << 20
 MOST_LAYERS = 512
 
@@ -68,7 +78,7 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     format: Literal["transduce"] = "transduce"
     format_version: int = 1
     """1, or 2 if config.json has keys or values that format 1 lacks."""
-    architecture: AnyConfig
+    architecture: StoredConfig
     tokenizer: TokenizerKind = "bpe"
     """The kind of tokenizer.model; format 1 has `bpe` only."""
     source_tokenizer: TokenizerKind | None = None
@@ -109,10 +119,26 @@ class ModelDirectory:
 
     def network(self) -> "Network":
         """Return the network with these weights, in float32, ready to translate."""
+        config = self.description.architecture
+        if isinstance(config, TextEncoderConfig):
+            raise ModelError(
+                f"{self.folder} is a text encoder, which neither translates nor writes. Use it with fill, embed or "
+                "attention."
+            )
         require_torch("A network that computes with PyTorch")
         from transduce.torch_networks import filled_network
 
-        return filled_network(self.description.architecture, self.tokenizers.special, self.parameters)
+        return filled_network(config, self.tokenizers.special, self.parameters)
+
+    def text_encoder(self) -> "TextEncoder":
+        """Return the text encoder with these weights; raise ModelError if the model is another network."""
+        config = self.description.architecture
+        if not isinstance(config, TextEncoderConfig):
+            raise ModelError(f"{self.folder} is no text encoder such as BERT: it cannot fill masks or embed texts.")
+        require_torch("A text encoder")
+        from transduce.torch_networks import filled_text_encoder
+
+        return filled_text_encoder(config, self.tokenizers.special, self.parameters)
 
     def read_again(self) -> "ModelDirectory":
         """Return the same model read from its folder, after its parameters were dropped."""
@@ -148,15 +174,15 @@ class ModelDirectory:
         if fault is not None:
             raise ModelError(f"{path} is damaged: {fault}. Copy the folder again, or leave out the shortlist.")
         return Shortlist(
-            common_C=lists["common"],
-            candidates_VK=lists["candidates"],
+            common_C=lists["common"].astype(np.int32),
+            candidates_VK=lists["candidates"].astype(np.int32),
             special=self.tokenizers.special,
             copies_sources=self.tokenizers.has_one_vocabulary,
         )
 
 
 def _are_lists(found: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]], *, source_vocabulary_size: int) -> bool:
-    if set(found) != {"common", "candidates"} or any(kind != np.int32 for kind, _ in found.values()):
+    if set(found) != {"common", "candidates"} or any(kind not in _IDS for kind, _ in found.values()):
         return False
     common, candidates = found["common"][1], found["candidates"][1]
     return len(common) == 1 and len(candidates) == 2 and candidates[0] == source_vocabulary_size
@@ -190,7 +216,8 @@ def save_model(
             write_tensors(beside / TRAINING_HASHES, {"hashes": training_hashes})
         if shortlist is not None:
             lists = {"common": shortlist.common_C, "candidates": shortlist.candidates_VK}
-            write_tensors(beside / SHORTLIST, lists)
+            kind = next(kind for kind in _IDS if tokenizers.vocabulary_size <= np.iinfo(kind).max)
+            write_tensors(beside / SHORTLIST, {name: ids.astype(kind) for name, ids in lists.items()})
 
 
 def in_card(text: str) -> str:

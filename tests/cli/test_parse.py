@@ -34,15 +34,37 @@ def treebank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+TRANSFORMER: dict[str, object] = {"layers": 1, "d_ff": 32, "heads": 2}
+RNNSEARCH: dict[str, object] = {
+    "kind": "rnnsearch",
+    "embedding_width": 32,
+    "alignment_width": 32,
+    "output_width": 32,
+    "tied": "none",
+}
+
+
 @pytest.fixture(scope="module")
 def model(treebank: Path) -> Path:
+    return trained(treebank, "parsing", TRANSFORMER)
+
+
+def trained(treebank: Path, preset: str, network: dict[str, object]) -> Path:
     from typer.testing import CliRunner
 
     from transduce.cli.application import app
 
-    run = treebank.parent / "run"
-    sizes = {"layers": 1, "d_model": 32, "d_ff": 32, "heads": 2, "dropout": 0.0, "vocabulary_size": 330}
-    steps = {"batch_tokens": 1024, "decay_steps": 60, "warmup_steps": 5, "peak": 0.02, "validate_every": 60}
+    run = treebank.parent / preset
+    sizes = network | {"d_model": 32, "dropout": 0.0, "vocabulary_size": 330}
+    steps = {
+        "batch_tokens": 1024,
+        "schedule": "cosine",
+        "optimizer": "muon",
+        "decay_steps": 60,
+        "warmup_steps": 5,
+        "peak": 0.02,
+        "validate_every": 60,
+    }
     more = {"checkpoint_every": 60, "tensorboard": "false", "bpe_dropout": 0.0, "threads": 1}
     settings = [f"model.{key}={value}" for key, value in sizes.items()]
     settings += [f"training.{key}={value}" for key, value in (steps | more).items()]
@@ -55,7 +77,7 @@ def model(treebank: Path) -> Path:
         "--output",
         str(run),
         "--preset",
-        "parsing",
+        preset,
     ]
     result = CliRunner().invoke(app, [*arguments, *(f"--set={own}" for own in settings)])
     assert result.exit_code == 0, result.output
@@ -75,6 +97,14 @@ def test_trees_are_learned_with_a_token_for_each_bracket(model: Path, transduce:
     assert scores["F1"] > 95
     assert scores["invalid output"] == 0
     assert "tagging accuracy" not in scores
+
+
+def test_rnnsearch_learns_trees_too(treebank: Path, transduce: Command) -> None:
+    run = trained(treebank, "rnnsearch", RNNSEARCH)
+    assert load_model(run / "model").description.architecture.kind == "rnnsearch"
+    result = transduce("parse", run, "--text", "the cat sits here .")
+    assert result.exception is None, result.output
+    assert result.stdout.strip() == "(TOP (S (NP (XX the) (XX cat)) (VP (XX sits) (ADVP (XX here))) (XX .)))"
 
 
 def test_every_line_gets_a_tree_over_exactly_its_words(model: Path, transduce: Command, tmp_path: Path) -> None:

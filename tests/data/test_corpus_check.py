@@ -40,6 +40,15 @@ def test_a_sample_is_one_line_of_a_terminal(tmp_path: Path) -> None:
     assert watcher.notes[1].endswith("…")
 
 
+def test_samples_of_trees_show_the_symbols_that_will_be_learned(tmp_path: Path) -> None:
+    tree = tmp_path / "few.ptb"
+    tree.write_text("(ROOT (S (NP (DT the) (NN cat)) (VP (VBZ sits))))\n" * 40, encoding="utf-8")
+    watcher = Watcher()
+    config = DataConfig.model_validate({"train": [str(tree)], "source_language": "en", "tree_keeps": ["tags"]})
+    check_corpora(config, adapts=False, progress=watcher)
+    assert watcher.notes[2].strip(" →") == "(S (NP DT NN )NP (VP VBZ )VP )S"
+
+
 @pytest.mark.parametrize(
     ("columns", "fault"),
     [

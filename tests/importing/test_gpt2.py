@@ -102,6 +102,19 @@ def test_pieces_are_joined_in_the_order_learned(tmp_path: Path) -> None:
         assert all(one.end == other.start or one[2:] == other[2:] for one, other in pairwise(pieces))
 
 
+def test_attention_is_a_triangle_over_readable_tokens(tmp_path: Path) -> None:
+    write_folder(tmp_path / "gpt2")
+    import_model(tmp_path / "gpt2", tmp_path / "model", Languages())
+    report = transduce.load(tmp_path / "model", precision="float32", threads=1).attention("in the thin\nice 中")
+    assert [token.text for token in report.target.tokens][:8] == ["in", "▁the", "▁th", "in", "Ċ", "i", "c", "e"]
+    assert [token.word for token in report.target.tokens][:8] == [0, 1, 2, 2, 3, 3, 3, 3]
+    assert report.target.tokens[-2].text == BYTE_NAMES["中".encode()[-1]]  # a part of a character
+    weights_LHQK = report.blocks["decoder"].weights_LHQK
+    assert weights_LHQK.shape[:2] == (2, 3)
+    assert torch.equal(weights_LHQK, weights_LHQK.tril())
+    torch.testing.assert_close(weights_LHQK.sum(dim=-1), torch.ones(weights_LHQK.shape[:3]))
+
+
 def test_other_options_and_weights_are_refused_by_name(tmp_path: Path) -> None:
     write_folder(tmp_path / "gpt2", scale_attn_by_inverse_layer_idx=True)
     with pytest.raises(ModelError, match="scale_attn_by_inverse_layer_idx = true"):

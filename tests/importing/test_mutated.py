@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.export.test_ctranslate2 import make
-from tests.importing import fairseq_folder, marian_folder, marian_native
+from tests.importing import bert_folder, fairseq_folder, marian_folder, marian_native, test_gpt2
 
 from transduce.export.argos import export_argos
 from transduce.export.ctranslate2 import export_ctranslate2
@@ -50,7 +50,17 @@ def _fairseq(folder: Path) -> None:
     fairseq_folder.write_folder(folder, fairseq_folder.TorchTransformer())
 
 
-FORMATS: list[Callable[[Path], None]] = [_huggingface, _pickled, _ctranslate2, _argos, _marian, _npz, _fairseq]
+def _gpt2(folder: Path) -> None:
+    test_gpt2.write_folder(folder)
+
+
+def _bert(folder: Path) -> None:
+    bert_folder.write_folder(folder, bert_folder.random_weights())
+
+
+FORMATS: list[Callable[[Path], None]] = [
+    *(_huggingface, _pickled, _ctranslate2, _argos, _marian, _npz, _fairseq, _gpt2, _bert),
+]
 
 
 def check(write: Callable[[Path], None], folder: Path, *, count: int, seed: int) -> None:

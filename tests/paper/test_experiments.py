@@ -7,6 +7,7 @@ import pytest
 from transduce.demo import write_corpus
 from transduce.paper import Claim, ClaimRunner, claims
 from transduce.paper.experiments import settings_of
+from transduce.paper.texts import Part
 from transduce.progress import Silent
 
 SMALL = [
@@ -47,6 +48,24 @@ def test_a_finding_is_kept_and_not_made_twice(tmp_path: Path, monkeypatch: pytes
         assert (found.number, found.range, found.seeds) == (3.0, [2.0, 4.0], [1, 2])
         assert found.points == [[8.0, 1.5, 1.0, 2.0]]
     assert calls == [("a run", 1), ("a run", 2)]
+
+
+def test_a_part_is_the_beginning_or_the_shorter_sentences(tmp_path: Path) -> None:
+    lines = [f"{'a ' * length}\tb {number}" for number, length in enumerate([5, 1, 2, 4, 3] * 4)]
+    corpora = {}
+    for split in ("train", "valid"):
+        (tmp_path / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        corpora[split] = str(tmp_path / f"{split}.tsv")
+
+    def lengths(part: Part, split: str) -> list[int]:
+        written = part.written(corpora, tmp_path / str(part))
+        assert part.written(dict.fromkeys(corpora, "gone"), tmp_path / str(part)) == written
+        return [line.partition("\t")[0].count("a") for line in Path(written[split]).read_text("utf-8").splitlines()]
+
+    assert lengths(Part(pairs=3), "train") == [5, 1, 2]
+    assert len(lengths(Part(pairs=3), "valid")) == 20
+    assert set(lengths(Part(shorter=0.6), "train")) == {1, 2, 3}
+    assert set(lengths(Part(shorter=0.6), "valid")) == {4, 5}
 
 
 @pytest.mark.slow

@@ -30,6 +30,14 @@ SIZES: dict[str, NetworkConfig] = {
     "rnnsearch, tied": RnnSearchConfig(
         vocabulary_size=37, d_model=11, embedding_width=8, alignment_width=13, output_width=8, tied="all"
     ),
+    "rnnsearch, two vocabularies": RnnSearchConfig(
+        vocabulary_size=37,
+        source_vocabulary_size=41,
+        d_model=11,
+        embedding_width=7,
+        alignment_width=13,
+        output_width=5,
+    ),
     "luong": LuongConfig(vocabulary_size=37, d_model=11, layers=2, dropout=0.3),
     "luong, dot": LuongConfig(vocabulary_size=37, d_model=13, layers=2, scores="dot", input_feeding=False),
     "luong, concat": LuongConfig(vocabulary_size=37, d_model=13, layers=1, scores="concat", reversed_source=False),

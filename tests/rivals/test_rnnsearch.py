@@ -99,6 +99,11 @@ def test_parameters_by_the_formula() -> None:
     assert parameter_count(config) == v * e + 2 * gated + alignment + decoder + (3 * d + e) * 2 * o + 2 * o
 
 
+def test_two_vocabularies_need_two_matrices() -> None:
+    with pytest.raises(ValidationError, match="they have different rows"):
+        RnnSearchConfig(tied="inputs", source_vocabulary_size=50)
+
+
 def test_one_matrix_needs_one_width() -> None:
     with pytest.raises(ValidationError, match="Set both to one width"):
         RnnSearchConfig(tied="all")

@@ -30,12 +30,21 @@ KEY = "a-key-of-many-letters"
 
 
 def write_model(
-    folder: Path, *, seed: int = 3, source: str = "en", target: str = "de", fondness_of_ending: float = 0.0
+    folder: Path,
+    *,
+    seed: int = 3,
+    source: str = "en",
+    target: str = "de",
+    fondness_of_ending: float = 0.0,
+    d_ff: int = 13,
+    layers: int = 1,
 ) -> Path:
     """Write a model with random weights; `fondness_of_ending` makes its outputs end, which they hardly ever do."""
     tokenizer = BpeTokenizer.learn(LINES, vocabulary_size=400)
     torch.manual_seed(seed)
-    config = ModelConfig(vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=13, layers=1, dropout=0)
+    config = ModelConfig(
+        vocabulary_size=tokenizer.vocabulary_size, d_model=22, heads=11, d_ff=d_ff, layers=layers, dropout=0
+    )
     description = Description(
         architecture=config,
         languages=Languages(source=source, target=target),

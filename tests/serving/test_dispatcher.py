@@ -166,7 +166,7 @@ def test_errors_at_the_start_tell_the_operator_what_to_do(model: Path, tmp_path:
 
     with pytest.raises(ModelError, match="There is no model at"):
         with_dispatcher(tmp_path / "none", nothing)
-    with pytest.raises(ModelError, match=r"memory_limit = 1 MB, but the models alone take [\d,]+ MB"):
+    with pytest.raises(ModelError, match=r"memory_limit = 1 MB, but the model process takes [\d,]+ MB with"):
         with_dispatcher(model, nothing, memory_limit=1)
     with pytest.raises(RunError, match="--load-seconds is too short"):
         with_dispatcher(model, nothing, load_seconds=0.01)

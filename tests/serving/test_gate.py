@@ -92,7 +92,6 @@ def test_no_name_in_a_request_reaches_the_file_system() -> None:
         "document_tasks.py": ["read_text"],  # /proc/self/statm
         "keys.py": ["read_text"],  # the key file
         "pages.py": ["read_bytes"],  # the package's own pages, once
-        "worker.py": ["read_text"],  # /proc/self/statm
     }
 
 

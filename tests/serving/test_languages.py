@@ -2,7 +2,7 @@
 
 import pytest
 
-from transduce.serving.languages import ServedLanguages
+from transduce.serving.languages import ServedLanguages, with_pivots
 from transduce.serving.refusal import Refusal
 from transduce.text.language_names import language_name
 
@@ -31,6 +31,28 @@ def test_pairs_that_no_model_serves_are_refused_in_libretranslate_s_words() -> N
         Refusal, match=r"German \(de\)|French \(fr\) is not available as a target language from English"
     ):
         languages.model("en", "fr")
+
+
+def test_a_language_between_serves_pairs_without_a_model() -> None:
+    pairs = {"de-fr": "de-fr", "fr-nl": "fr-nl", "de-en": "de-en", "en-nl": "en-nl", "nl-de": "nl-de", "x": "und-fr"}
+    sizes = {"parameters": 5, "longest_sentence": 9, "beam": 4, "is_calibrated": True}
+    models = {name: dict(zip(("source", "target"), pair.split("-"), strict=True)) for name, pair in pairs.items()}
+    models["y"] = {"source": "nl", "target": "und"}
+    found = with_pivots({name: {**model, **sizes} for name, model in models.items()})
+    assert list(found)[: len(models)] == list(models)
+    assert {name: own["pivot"] for name, own in found.items() if own["pivot"]} == {
+        "de-en+en-nl": "en",  # and not through French, whose models come first
+        "en-nl+nl-de": "nl",
+        "fr-nl+nl-de": "nl",
+        "nl-de+de-fr": "de",
+        "nl-de+de-en": "de",
+    }
+    assert found["nl-de+de-en"]["parameters"] == 10
+    languages = ServedLanguages(found)
+    assert languages.model("de", "nl") == "de-en+en-nl"
+    assert languages.model("de", "fr") == "de-fr", "a model of its own comes first"
+    with pytest.raises(Refusal, match="not available as a target language"):
+        languages.model("fr", "en")  # it would take three models
 
 
 @pytest.mark.parametrize(("text", "language"), [(GERMAN, "de"), (ENGLISH, "en"), (FRENCH, "fr")])

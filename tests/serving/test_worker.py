@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from transduce.machine import resident_bytes
 from transduce.networks.network import Network
 from transduce.serving import worker
 from transduce.serving.frames import read_frame, write_frame
 from transduce.translator import Glossary, Translator
 
-NO_TERMS = {"glossary": None, "terms": "enforced"}
+SETTINGS = {"threads": 1, "precision": "float32", "memory_limit": None, "glossary": None, "terms": "enforced"}
 TASKS = worker.tasks_with(Glossary(()))
 
 
@@ -27,7 +28,7 @@ def request_for(*items: object, task: str = "translate", **options: object) -> d
 
 def test_a_conversation(model: Path) -> None:
     inlet, outlet = io.BytesIO(), io.BytesIO()
-    write_frame(inlet, {"models": {"tiny": str(model)}, "threads": 1, "precision": "float32", **NO_TERMS})
+    write_frame(inlet, {"models": {"tiny": str(model)}, "load": ["tiny"], **SETTINGS})
     write_frame(inlet, {"round": 7, "model": "tiny", **request_for("the dog runs.", "a cat", beam=2)})
     inlet.seek(0)
     worker.serve(inlet, outlet)
@@ -44,7 +45,7 @@ def test_a_conversation(model: Path) -> None:
 
 def test_the_reason_why_a_model_cannot_be_loaded_is_sent(tmp_path: Path) -> None:
     inlet, outlet = io.BytesIO(), io.BytesIO()
-    write_frame(inlet, {"models": {"x": str(tmp_path / "none")}, "threads": 1, "precision": "float32", **NO_TERMS})
+    write_frame(inlet, {"models": {"x": str(tmp_path / "none")}, "load": ["x"], **SETTINGS})
     inlet.seek(0)
     worker.serve(inlet, outlet)
     outlet.seek(0)
@@ -61,9 +62,9 @@ def test_a_glossary_applies_to_every_translation_and_needs_one_pair_of_languages
     glossary = Glossary((("dog", "Katze"),))
     alone = Translator.load(model, threads=1)
     assert "Katze" not in alone.translate("the dog").text
-    settings = {"threads": 1, "precision": "float32", "glossary": str(tmp_path / "terms.tsv"), "terms": "enforced"}
+    settings = {**SETTINGS, "glossary": str(tmp_path / "terms.tsv")}
     inlet, outlet = io.BytesIO(), io.BytesIO()
-    write_frame(inlet, {**settings, "models": {"tiny": str(model)}})
+    write_frame(inlet, {**settings, "models": {"tiny": str(model)}, "load": ["tiny"]})
     write_frame(inlet, {"round": 1, "model": "tiny", **request_for("the dog", "a cat")})
     write_frame(inlet, {"round": 2, "model": "tiny", **request_for(["the dog", None], task="attention")})
     inlet.seek(0)
@@ -84,7 +85,7 @@ def test_a_glossary_applies_to_every_translation_and_needs_one_pair_of_languages
     ):
         inlet, outlet = io.BytesIO(), io.BytesIO()
         named = {name: str(folder) for name, folder in models.items()}
-        write_frame(inlet, {**settings, "models": named, "glossary": terms})
+        write_frame(inlet, {**settings, "models": named, "load": list(named), "glossary": terms})
         inlet.seek(0)
         worker.serve(inlet, outlet)
         outlet.seek(0)
@@ -138,5 +139,5 @@ def test_a_network_without_attention_is_refused_not_a_fault(
 
 
 def test_resident_memory_is_plausible() -> None:
-    resident = worker.resident_bytes()
+    resident = resident_bytes()
     assert resident is None or 10e6 < resident < 100e9

@@ -73,6 +73,7 @@ def test_the_fingerprint_is_that_of_the_file_and_changes_with_the_vocabulary(
     assert any_tokenizer.fingerprint == hashlib.sha256(any_tokenizer.to_bytes()).hexdigest()
     assert any_tokenizer.kind != "imported"
     assert any_tokenizer.kind != "byte_pieces"
+    assert any_tokenizer.kind != "word_pieces"
     smaller = learn_tokenizer(any_tokenizer.kind, lines, vocabulary_size=300, progress=Silent())
     assert smaller.fingerprint != any_tokenizer.fingerprint
 

@@ -1,6 +1,8 @@
 """A model with several target languages: a tag before every sentence, as in training, and each language served."""
 
+import io
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,11 @@ from transduce.cli.application import app
 from transduce.data.token_store import TokenStore
 from transduce.errors import ConfigError
 from transduce.model_directory import read_description
+from transduce.serving.config import by_target
+from transduce.serving.frames import read_frame, write_frame
 from transduce.serving.languages import ServedLanguages
-from transduce.serving.worker import by_target, describe
+from transduce.serving.loaded_models import LoadedModels
+from transduce.serving.worker import serve
 from transduce.translator import Translator
 from transduce.translator.several_targets import toward
 
@@ -97,10 +102,26 @@ def test_translate_needs_the_language_for_lines_and_for_parts(
     assert next((tmp_path / "parts").glob("*.txt")).read_text(encoding="utf-8") == f"{expected}\n"
 
 
-def test_it_is_served_as_several_targets(translator: Translator) -> None:
-    served = {name: describe(own) for name, own in by_target("multi", translator)}
-    assert list(served) == ["multi-de", "multi-fr"]
-    languages = ServedLanguages(served)
-    assert languages.targets("en") == ["de", "fr"]
-    assert languages.model("en", "fr") == "multi-fr"
-    assert [name for name, _ in by_target("one", Translator.load("en-de", threads=1))] == ["one"]
+def test_it_is_served_as_several_targets_that_share_the_weights(run: Path, translator: Translator) -> None:
+    models, targets = by_target({"multi": str(run), "one": "en-de", "none": str(run / "nothing")})
+    assert list(models) == ["multi-de", "multi-fr", "one", "none"]
+    assert targets == {"multi-de": "de", "multi-fr": "fr"}
+    inlet, outlet = io.BytesIO(), io.BytesIO()
+    settings = {"threads": 1, "precision": "auto", "memory_limit": None, "glossary": None, "terms": "enforced"}
+    write_frame(inlet, {"models": models, "targets": targets, "load": ["multi-fr", "multi-de"], **settings})
+    for number, name in enumerate(("multi-fr", "multi-de")):
+        request = {"task": "translate", "items": ["It rains. The dog sleeps."], "options": {}}
+        write_frame(inlet, {"round": number, "model": name, **request})
+    inlet.seek(0)
+    serve(inlet, outlet)
+    outlet.seek(0)
+    ready, *answers = [read_frame(outlet) for _ in range(3)]
+    assert ready is not None
+    assert ServedLanguages(ready["ready"]).targets("en") == ["fr", "de"]
+    for answer, target in zip(answers, ("fr", "de"), strict=True):
+        assert answer is not None
+        expected = toward(translator, target).translate("It rains. The dog sleeps.").text
+        assert answer["results"][0]["value"]["alternatives"][0]["text"] == expected
+    loaded = LoadedModels(models, partial(Translator.load, threads=1), megabytes=None, targets=targets)
+    assert loaded["multi-de"].stepper is loaded["multi-fr"].stepper
+    assert loaded["multi-de"].languages.target == "de"

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
+from tests.importing.bert_folder import write_model
 from tests.inspection.other_networks import MeanConfig, OneBlockNetwork
 from tests.web.conftest import TOKENIZER, make_report, written
 
 from transduce.inspection.page import attention_page
 from transduce.inspection.report import AttentionReport
+from transduce.loaded_encoder import LoadedEncoder
 from transduce.networks.attention_axes import Axis
 from transduce.rivals.rnnsearch import RnnSearch
 from transduce.rivals.rnnsearch_config import RnnSearchConfig
@@ -143,6 +145,30 @@ def test_a_language_model_and_an_encoder_alone(open_page: Callable[..., Any], tm
     assert [page.page.locator(f".{side} li").count() for side in ("queries", "keys")] == [count, count]
     for hidden in ("#target", "#decoding", "#alignment", "#precision"):
         assert not page.page.locator(hidden).is_visible()
+
+
+def test_two_texts_that_are_read_together_have_views_of_each_to_each(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    report = LoadedEncoder.load(write_model(tmp_path), threads=1).attention("the cats", second="sat.", numbers=True)
+    weights_QK = report.blocks["encoder"].weights_LHQK[0, 1].numpy()
+    address = written(report, tmp_path / "page.html")
+    page = open_page(f"{address}#view=matrix&stack=encoder_BA&layer=0&heads=1&at=1.0")
+    titles = page.page.locator("#stack option").all_inner_texts()
+    assert [title.partition(": ")[2] for title in titles] == [
+        *("texts A, B → itself", "text A → itself", "text A → text B", "text B → text A", "text B → itself")
+    ]
+    assert page.rows("#readout")[0][0] == ["[CLS]", "the", "cat", "+s", "[SEP]"][weights_QK[6, :5].argmax()]
+    assert sorted(page.readout().values()) == pytest.approx(sorted(weights_QK[6, :5]), abs=0.0008)
+    logs_QK = np.log2(weights_QK, out=np.zeros_like(weights_QK), where=weights_QK > 0)
+    bits = -(weights_QK * logs_QK).sum(axis=1)[5:].mean()
+    label = page.page.locator("#heads button").nth(1).get_attribute("aria-label")
+    assert float(label.split()[3]) == pytest.approx(bits, abs=0.02)
+    page = open_page(f"{address}#view=neuron&stack=encoder_AB&layer=0&head=1&heads=1&at=2.1")
+    page.page.wait_for_selector("text=4. Values")
+    rows = page.rows("#view .scroll >> nth=1 >> css=table")
+    assert [float(row[4]) for row in rows] == pytest.approx(weights_QK[2].tolist(), abs=6e-5)
+    assert Axe().run(page.page).violations_count == 0
 
 
 @pytest.mark.parametrize("width", [1280, 360])

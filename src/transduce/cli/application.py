@@ -12,11 +12,14 @@ from transduce.cli.compare import compare
 from transduce.cli.demo import demo
 from transduce.cli.describe import describe
 from transduce.cli.distill import distill
+from transduce.cli.embed import embed
 from transduce.cli.evaluate import evaluate
 from transduce.cli.export import export
+from transduce.cli.fill import fill
 from transduce.cli.filter_corpus import filter_corpus
 from transduce.cli.generate import generate
 from transduce.cli.import_model import import_model
+from transduce.cli.learn import learn
 from transduce.cli.likelihood import likelihood
 from transduce.cli.merge import merge
 from transduce.cli.models import models
@@ -68,6 +71,9 @@ app.command()(calibrate)
 app.command()(likelihood)
 app.command()(parse)
 app.command()(attention)
+app.command()(fill)
+app.command()(embed)
+app.command()(learn)
 app.command("import")(import_model)
 app.command()(export)
 app.command()(serve)

@@ -15,6 +15,7 @@ STORED_AS: dict[str, tuple[StoredWeights, ...]] = {
     "huggingface": ("float32",),
     "ctranslate2": ("float32", "int8"),
     "argos": ("int8", "float32"),
+    "firefox": ("int8", "float32"),
     "transduce": ("bf16", "int8", "float32"),
 }
 """The number formats of the weights that each format can store; the first is the default."""
@@ -29,21 +30,30 @@ def export(
         ),
     ],
     format_name: Annotated[
-        Literal["huggingface", "ctranslate2", "argos", "transduce"],
+        Literal["huggingface", "ctranslate2", "argos", "firefox", "transduce"],
         typer.Option(
             "--format",
             help="huggingface: a directory for MarianMTModel, or for Pegasus if the model is pre-norm (as the "
             "bundled one is). ctranslate2: a directory for CTranslate2. argos: a "
-            "package for Argos Translate and LibreTranslate, DEST.argosmodel. transduce: a model directory with "
-            "smaller weights.",
+            "package for Argos Translate and LibreTranslate, DEST.argosmodel. firefox: a folder for Firefox and "
+            "Marian, of a model as they train. transduce: a model directory with smaller weights.",
         ),
     ] = "huggingface",
     weights: Annotated[
         StoredWeights | None,
         typer.Option(
             help="Number format of the weights. huggingface: float32. ctranslate2: float32 or int8. argos: int8 or "
-            "float32. transduce: bf16, int8 or float32. The first one is the default.",
+            "float32. firefox: int8 or float32. transduce: bf16, int8 or float32. The first one is the default.",
             show_default=False,
+        ),
+    ] = None,
+    samples: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="With --format firefox in int8: some hundred source sentences, one a line, to measure alphas with.",
         ),
     ] = None,
     card: Annotated[
@@ -67,13 +77,17 @@ def export(
         raise ConfigError(f"--format {format_name} stores weights as {' or '.join(possible)}, not as {weights}.")
     if card is not None and format_name != "transduce":
         raise ConfigError(f"--card works with --format transduce only, not with {format_name}.")
+    chosen = weights or possible[0]
+    if samples is not None and (format_name, chosen) != ("firefox", "int8"):
+        raise ConfigError("--samples works with --format firefox in int8 only.")
     require_place_for_folder(destination.parent)
-    words = card.read_text(encoding="utf-8") if card is not None else ""
-    typer.echo(_write(load_model(find_model(model)), destination, format_name, weights or possible[0], words))
+    text = card or samples
+    words = text.read_text(encoding="utf-8", errors="replace") if text is not None else ""
+    typer.echo(_write(load_model(find_model(model)), destination, format_name, chosen, words))
 
 
 def _write(model: "ModelDirectory", destination: Path, format_name: str, weights: StoredWeights, words: str) -> str:
-    """Write the model in one format and return the line to print."""
+    """Write the model in one format and return the line to print; `words` are the text of a file that it needs."""
     if format_name == "ctranslate2":
         from transduce.export.ctranslate2 import export_ctranslate2
 
@@ -87,6 +101,13 @@ def _write(model: "ModelDirectory", destination: Path, format_name: str, weights
 
         export_argos(model, destination, weights="float32" if weights == "float32" else "int8")
         return f"wrote {destination}; install it with: argospm install {destination}"
+    if format_name == "firefox":
+        from transduce.export.firefox import export_firefox
+
+        export_firefox(
+            model, destination, weights="float32" if weights == "float32" else "int8", samples=words.splitlines()
+        )
+        return f"wrote {destination}: {', '.join(sorted(path.name for path in destination.iterdir()))}"
     if format_name == "transduce":
         from transduce.export.compact import export_compact
 

@@ -34,8 +34,8 @@ def import_model(
 ) -> None:
     """Import a model that another program trained.
 
-    The programs are Hugging Face's MarianMT (OPUS-MT) and GPT-2, Marian (Firefox), CTranslate2, Argos Translate and
-    fairseq.
+    The programs are Hugging Face's MarianMT (OPUS-MT), GPT-2 and BERT, Marian (Firefox), CTranslate2, Argos Translate
+    and fairseq.
     Nothing in the files is run. Whatever cannot be expressed is refused by its name.
     """
     from transduce.files import require_place_for_folder

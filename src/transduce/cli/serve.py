@@ -48,7 +48,12 @@ def serve(
         TermsMode | None,
         typer.Option(help="How strictly to apply the glossary, as in translate.  [default: enforced]"),
     ] = None,
-    memory_limit: Annotated[int | None, typer.Option(help="Replace the model process above this memory. [MB]")] = None,
+    memory_limit: Annotated[
+        int | None,
+        typer.Option(
+            help="Most memory of the model process; models that do not fit together are loaded on demand. [MB]"
+        ),
+    ] = None,
     load_seconds: Annotated[
         float | None, typer.Option(help="Time limit for loading the models.  [default: 120]")
     ] = None,

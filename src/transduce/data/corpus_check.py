@@ -49,7 +49,7 @@ def check_corpora(data: DataConfig, *, adapts: bool, progress: Progress) -> None
     `adapts` says whether the run starts from a model, which needs fewer pairs.
     """
     _check_codes(data, progress)
-    selection = Selection(data.source_language, data.target_language, data.source_column, data.target_column)
+    selection = Selection.of(data)
     for place, name in enumerate(data.names("train")):
         pairs = list(itertools.islice(_usable(Corpus(name, selection)), _PAIRS))
         if not pairs:

@@ -157,7 +157,4 @@ def read_corpora(folder: Path, config: DataConfig, *, settings: dict[str, Any], 
 
 def corpora_of(config: DataConfig, split: str, *, on_read: Callable[[int], None] = lambda count: None) -> list[Corpus]:
     """Return the corpora of a split."""
-    selection = Selection(
-        config.source_language, config.target_language, config.source_column, config.target_column, config.tree_keeps
-    )
-    return [Corpus(name, selection, on_read=on_read) for name in config.names(split)]
+    return [Corpus(name, Selection.of(config), on_read=on_read) for name in config.names(split)]

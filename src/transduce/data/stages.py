@@ -134,6 +134,7 @@ class Stages:
             tags = self._tags() if reads_sources else ()
             assert kind != "imported", "DataConfig asks for the tokenizer then"
             assert kind != "byte_pieces", "likewise"
+            assert kind != "word_pieces", "likewise"
             tokenizer = learn_tokenizer(kind, lines, vocabulary_size=size, tags=tags, progress=self._progress)
         else:
             tokenizer = given_tokenizer(self._config, key)

@@ -1,6 +1,7 @@
 """What every format's reader returns, and how it becomes a model directory with a card."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from transduce.errors import ModelError
 from transduce.files import bounded_integer
 from transduce.model.config import ModelConfig
 from transduce.model.language_model_config import LanguageModelConfig
+from transduce.model.text_encoder_config import TextEncoderConfig
 from transduce.model_directory import MOST_LAYERS, Description, Languages, in_card, save_model
 from transduce.networks.cost import parameter_count
 from transduce.tensor_file import Array
@@ -29,7 +31,7 @@ class ForeignModel:
 
     origin: str
     """The format, such as "Hugging Face MarianMT"."""
-    config: ModelConfig | LanguageModelConfig
+    config: ModelConfig | LanguageModelConfig | TextEncoderConfig
     weights: Mapping[str, Array]
     tokenizers: TokenizerPair
     languages: Languages = Languages()  # noqa: RUF009 - it is frozen
@@ -77,9 +79,12 @@ class ForeignModel:
         return weights
 
     def _card(self, source: Path) -> str:
-        languages, is_text = self.languages, isinstance(self.config, LanguageModelConfig)
-        title = "A language model" if is_text else f"{languages.source or 'source'} → {languages.target or 'target'}"
-        use = 'generate THIS_FOLDER --prompt "…"' if is_text else 'translate THIS_FOLDER --text "…"'
+        languages = self.languages
+        pair = f"{languages.source or 'source'} → {languages.target or 'target'}"
+        title, use = {
+            "language-model": ("A language model", 'generate THIS_FOLDER --prompt "…"'),
+            "text-encoder": ("A text encoder", 'fill THIS_FOLDER --text "The [MASK] sat."'),
+        }.get(self.config.kind, (pair, 'translate THIS_FOLDER --text "…"'))
         assumed = "\n".join(f"- {line}" for line in self.assumptions) or "- nothing"
         licence = self.licence or "unknown: look where you got the model"
         return (
@@ -101,9 +106,17 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
 def json_of(content: bytes, *, name: str) -> Any:  # noqa: ANN401
     """Return JSON; raise ModelError, naming `name`, if it is damaged."""
     try:
-        return json.loads(content, parse_int=bounded_integer)
+        return json.loads(content, parse_int=_integer)
     except (ValueError, RecursionError):
         raise ModelError(f"{name} is damaged: it is not JSON.") from None
+
+
+def _integer(digits: str) -> float:
+    """Return an integer of a JSON text, or infinity for BERT's `model_max_length` = 10^30, which no size may be."""
+    try:
+        return bounded_integer(digits)
+    except ValueError:
+        return math.inf
 
 
 def bytes_of(path: Path, *, largest: int) -> bytes:

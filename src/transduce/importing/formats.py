@@ -7,6 +7,7 @@ import numpy as np
 
 from transduce.errors import ModelError
 from transduce.importing.argos import is_argos, read_argos
+from transduce.importing.bert import is_bert, read_bert
 from transduce.importing.ctranslate2 import is_ctranslate2, read_ctranslate2
 from transduce.importing.fairseq import is_fairseq, read_fairseq
 from transduce.importing.foreign_model import ForeignModel
@@ -19,6 +20,7 @@ Reader = Callable[[Path, Languages], ForeignModel]
 FORMATS: Sequence[tuple[str, Callable[[Path], bool], Reader]] = (
     ("a folder of Hugging Face's MarianMT (config.json, source.spm)", is_huggingface, read_huggingface),
     ("a folder of GPT-2 (config.json, vocab.json, merges.txt)", is_gpt2, read_gpt2),
+    ("a folder of BERT (config.json, tokenizer.json or vocab.txt)", is_bert, read_bert),
     ("a package of Argos Translate (.argosmodel, or its folder)", is_argos, read_argos),
     ("a folder of fairseq (a checkpoint *.pt, dict.*.txt)", is_fairseq, read_fairseq),
     ("a folder of Marian (.npz, or .bin as in Firefox)", is_marian, read_marian),

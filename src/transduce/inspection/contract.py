@@ -62,6 +62,15 @@ class CandidateEntry(ContractEntry):
     """What the float32 network gives it, given the source and all target tokens before."""
 
 
+class RemovedHeadEntry(ContractEntry):
+    """What the network would predict without one head; the tokens before each position stay as they are."""
+
+    log_probabilities: list[float]
+    """Of each target token, natural logarithm."""
+    candidates: list[list[CandidateEntry]]
+    """For each target token, the most probable ones for its place, best first."""
+
+
 class AlignmentEntry(ContractEntry):
     """Which source words a target word aligns with, read off a block from target to source."""
 
@@ -191,6 +200,10 @@ class ReportEntry(ContractEntry):
     """What made the translation."""
     blocks: dict[BlockName, BlockEntry] = Field(json_schema_extra={"additionalProperties": False})
     """The attention by kind, in the network's order; a Transformer has `encoder`, `decoder` and `cross` (3.2.3)."""
+    second: int | None = None
+    """For a network that reads two texts together: the source token at which the second begins; null for one text."""
+    without: dict[BlockName, list[list[RemovedHeadEntry]]] | None = None
+    """By block, layer and head: the prediction without that head, in a report made with `--ablation`."""
 
 
 def json_schema() -> dict[str, Any]:

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from transduce.errors import DataError
 from transduce.inspection.contract import FloatBlock, HeadNumbersEntry, NumbersEntry
-from transduce.inspection.recording import attention_of
+from transduce.inspection.recording import Attending, attention_of
 from transduce.networks.attention_block import Projections
-from transduce.networks.network import Network
 
 
 def head_numbers(
-    network: Network, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
+    network: Attending, source: Sequence[int], target: Sequence[int], stack: str, layer: int, head: int
 ) -> HeadNumbersEntry:
     """Return the numbers of one head of the block `stack` for a pair of token ids; `layer` and `head` count from 0."""
     blocks = attention_of(network, source, target)

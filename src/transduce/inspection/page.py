@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 ENTRY = "start.js"
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"\./([\w.]+)";\n', flags=re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", flags=re.MULTILINE)
+_STYLE = re.compile(r'<link rel="stylesheet" href="([\w.]+)">\n')
 _POLICY = re.compile(r'(<meta http-equiv="Content-Security-Policy" content=")[^"]*(">)')
 
 
@@ -28,27 +29,34 @@ def web_files() -> Traversable:
 
 def attention_page(report: dict[str, Any] | Sequence[dict[str, Any]]) -> str:
     """Return a page that shows a report, or lets the user choose among several; it loads nothing from the network."""
+    return one_file("attention.html", entry=ENTRY, data={"report": report})
+
+
+def one_file(name: str, *, entry: str, data: Mapping[str, Any]) -> str:
+    """Return a page of `web/` as one file: its styles and modules inside, and `data` in the elements with these ids."""
     folder = web_files()
-    page = (folder / "attention.html").read_text(encoding="utf-8")
-    style = (folder / "attention.css").read_text(encoding="utf-8")
-    script = joined_modules(folder, ENTRY)
+    page = (folder / name).read_text(encoding="utf-8")
+    script = joined_modules(folder, entry)
+    style = "".join((folder / sheet).read_text(encoding="utf-8") for sheet in _STYLE.findall(page))
     policy = (
         f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    # "</script>" in a user's sentence must not end the element that holds the JSON.
-    payload = json.dumps(report, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    replacements = {
-        '<link rel="stylesheet" href="attention.css">': f"<style>{style}</style>",
-        f'<script type="module" src="{ENTRY}"></script>': f'<script type="module">{script}</script>',
-        '<script type="application/json" id="report"></script>': (
-            f'<script type="application/json" id="report">{payload}</script>'
-        ),
-    }
     page = _POLICY.sub(lambda match: match[1] + policy + match[2], page, count=1)
-    for old, new in replacements.items():
-        assert page.count(old) == 1, f"attention.html must hold {old} once"
-        page = page.replace(old, new)
+    page = _STYLE.sub("", page).replace("</head>", f"<style>{style}</style>\n</head>", 1)
+    element = f'<script type="module" src="{entry}"></script>'
+    assert page.count(element) == 1, f"{name} must hold {element} once"
+    return with_data(page, data).replace(element, f'<script type="module">{script}</script>')
+
+
+def with_data(page: str, data: Mapping[str, Any]) -> str:
+    """Return a page with JSON in its elements for data, which have these ids and are empty."""
+    for name, content in data.items():
+        # "</script>" in a user's sentence must not end the element that holds the JSON.
+        payload = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+        empty = f'<script type="application/json" id="{name}"></script>'
+        assert page.count(empty) == 1, f"the page must hold {empty} once"
+        page = page.replace(empty, empty.replace("><", f">{payload}<"))
     return page
 
 

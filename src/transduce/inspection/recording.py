@@ -2,14 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from transduce.errors import ModelError
 from transduce.networks.attention_block import AttentionBlock
+from transduce.networks.config import NetworkConfig
 from transduce.networks.log_probabilities import log_softmax
 from transduce.networks.network import Network
+
+
+class Attending(Protocol):
+    """A network whose attention can be shown: a `Network` or a text encoder."""
+
+    training: bool
+
+    @property
+    def config(self) -> NetworkConfig:
+        """Its sizes."""
+
+    def attention(self, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
+        """Return the attention of one pair by kind."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +47,7 @@ def record(network: Network, source: Sequence[int], target: Sequence[int]) -> Re
 
 
 @torch.no_grad()
-def attention_of(network: Network, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
+def attention_of(network: Attending, source: Sequence[int], target: Sequence[int]) -> Mapping[str, AttentionBlock]:
     """Return the attention of one pair by kind; a network without attention is refused."""
     assert not network.training, "dropout would change the weights: call network.eval() first"
     blocks = network.attention(source, target)

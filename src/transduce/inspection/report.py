@@ -20,6 +20,7 @@ from transduce.inspection.contract import (
     AlignmentEntry,
     BlockEntry,
     CandidateEntry,
+    RemovedHeadEntry,
     ReportEntry,
     SentenceEntry,
     TokenEntry,
@@ -72,6 +73,10 @@ class AttentionReport:
     translated: TranslationSource
     has_numbers: bool = False
     """Whether JSON and page carry the queries, keys and values of every head."""
+    second: int | None = None
+    """Which source token begins the second of two texts that are read together; None if there is one."""
+    without: dict[str, list[list[RemovedHeadEntry]]] | None = None
+    """By block, layer and head: what would be predicted without that head (`inspection/ablation.py`)."""
 
     @property
     def target_text(self) -> str:
@@ -93,6 +98,8 @@ class AttentionReport:
             alignment=self.alignment,
             translated=TranslatedEntry(**asdict(self.translated), largest_difference=self.largest_difference),
             blocks={name: block_entry(block, has_numbers=self.has_numbers) for name, block in self.blocks.items()},
+            second=self.second,
+            without=self.without,
         )
 
     def to_dictionary(self) -> dict[str, Any]:
@@ -148,7 +155,7 @@ def inspect(
         source=source,
         target=target.with_log_probabilities(chosen_T),
         blocks=recording.blocks,
-        candidates=_candidates(log_TV, tokenizer, named=named),
+        candidates=most_probable(log_TV, tokenizer, named=named),
         alignment=_alignment(recording.blocks, source, target),
         translated=translated,
         has_numbers=with_numbers,
@@ -169,10 +176,12 @@ def _alignment(
     return None
 
 
-def _candidates(log_TV: Tensor, tokenizer: Tokenizer, *, named: Sequence[Token]) -> list[list[CandidateEntry]]:
+def most_probable(
+    log_TV: Tensor, tokenizer: Tokenizer, *, named: Sequence[Token], count: int = CANDIDATES
+) -> list[list[CandidateEntry]]:
     """Return the most probable tokens of every position; tokens of the pair keep the names they have there."""
     names = {token.id: token.text for token in named}
-    best = log_TV.exp().topk(min(CANDIDATES, log_TV.size(-1)), dim=-1)
+    best = log_TV.exp().topk(min(count, log_TV.size(-1)), dim=-1)
     return [
         [
             CandidateEntry(id=token, text=names.get(token) or name_of(tokenizer, token), probability=probability)

@@ -65,7 +65,15 @@ def name_of(tokenizer: Tokenizer, token: int, *, originals: Sequence[str] = ()) 
     if token == tokenizer.special.end:
         return "<EOS>"
     named = dict(zip(tokenizer.symbols, originals, strict=False))
-    return named.get(token) or tokenizer.piece(token)
+    return named.get(token) or _readable(tokenizer, token) or tokenizer.piece(token)
+
+
+def _readable(tokenizer: Tokenizer, token: int) -> str | None:
+    """Return what GPT-2's token Ġthe writes, with the mark for its space: ▁the; None for a part of a character."""
+    if not tokenizer.has_line_breaks:
+        return None
+    text = tokenizer.written(token).decode("utf-8", "replace")
+    return text.replace(" ", WORD_MARK) if text.isprintable() and "\ufffd" not in text else None
 
 
 def words_of(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int | None]:
@@ -73,7 +81,7 @@ def words_of(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int | None]:
     words: list[int | None] = []
     word, before = -1, ""
     for token in ids:
-        written = tokenizer.written(token)
+        written = tokenizer.written(token).replace(b" ", WORD_MARK.encode())
         if not written:
             words.append(None)
             before = ""
@@ -93,7 +101,7 @@ def _kind_of(written: bytes) -> str:
         body = written.decode("utf-8").removeprefix(WORD_MARK)
     except UnicodeDecodeError:  # a part of a character
         return "letters"
-    if not body:
+    if not body.strip():
         return "mark"
     if _WITHOUT_SPACES.match(body):
         return "unspaced"

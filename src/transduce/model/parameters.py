@@ -39,6 +39,20 @@ def language_model_shapes(config: "ModelConfig") -> Shapes:
     }
 
 
+def text_encoder_shapes(config: "ModelConfig", *, token_types: int, masked_head: bool) -> Shapes:
+    """Return the shape of every parameter of a text encoder with these layers; a tied matrix has one name."""
+    rows, d = config.vocabulary_size, config.d_model
+    head = {**named("W", linear_shapes(d, d)), **named("norm", _norm(config))} if masked_head else {}
+    return {
+        "embeddings.source_VD": (rows, d),
+        **({} if TIES[config.tied][1] else {"embeddings.output_VD": (rows, d)}),
+        **({"embeddings.output_bias_V": (rows,)} if config.output_bias else {}),
+        "types_AD": (token_types, d),
+        **named("encoder", _stack(config, _layer(config, "self_attention"), depth=config.layers)),
+        **named("masked_head", head),
+    }
+
+
 def _stack(config: "ModelConfig", layer: Shapes, *, depth: int) -> Shapes:
     has_table = config.positions == "learned"
     return {

@@ -5,7 +5,8 @@ equation. So training and translation keep their fast kernels, and no layer has 
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -33,6 +34,9 @@ class AttentionSublayer(nn.Module):
     scale: float
     v_HE: Tensor
     """v of v · tanh(q + k); only where scores are additive."""
+    heads: int
+    W_O: nn.Linear
+    """What turns the outputs of all heads, one after the other, into the sub-layer's output."""
 
     @abstractmethod
     def project(self, query_BQD: Tensor, memory_BKD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -50,6 +54,22 @@ def sublayers_by_kind(network: nn.Module) -> dict[str, list[AttentionSublayer]]:
         if isinstance(module, AttentionSublayer):
             found["cross" if name.endswith("cross_attention") else name.partition(".")[0]].append(module)
     return found
+
+
+@contextmanager
+def without_head(sublayer: AttentionSublayer, head: int) -> Iterator[None]:
+    """Remove one head inside the block: W_O reads zeros in place of its output. No weight is changed."""
+
+    def silence(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
+        by_head = inputs[0].unflatten(-1, (sublayer.heads, -1)).clone()
+        by_head[..., head, :] = 0.0
+        return (by_head.flatten(start_dim=-2),)
+
+    hook = sublayer.W_O.register_forward_pre_hook(silence)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 @torch.no_grad()

@@ -20,6 +20,7 @@ from transduce.errors import ConfigError
 from transduce.files import write_atomically
 from transduce.machine import processor_name
 from transduce.paper.finding import Finding, StudyContext
+from transduce.paper.texts import Part
 from transduce.progress import Progress
 from transduce.training.metrics import METRICS_FILE, read_metrics
 from transduce.version import __version__
@@ -44,6 +45,8 @@ class Claim:
     """The study that measures a run; without one, a run is a training."""
     presets: Mapping[str, str] = field(default_factory=dict)
     """The preset of each run; without any, a run has the common settings."""
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The part of the text that a run uses, as arguments of `Part`; without one, a run uses all of it."""
     not_measured: str | None = None
     """Why this release has no measurement, where there is a reason of its own."""
 
@@ -115,11 +118,14 @@ class ClaimRunner:
         from transduce.pipeline.command import request_of, train
 
         settings, preset = settings_of(claim, run), claim.presets.get(run)
-        output = self._folder / folder_name(settings, seed=seed, preset=preset)
+        part = claim.parts.get(run, {})
+        output = self._folder / folder_name(settings, seed=seed, preset=preset, part=part)
         if not is_finished(output) and not is_over():
             self._progress.note(f"{claim.text}: {run}, seed {seed}")
             overrides = [*settings, f"training.seed={seed}"]
-            request = request_of(preset=preset, overrides=overrides, corpora=self._corpora)
+            texts = self._folder / "texts" / named_part(part)
+            corpora = Part(**part).written(self._corpora, texts) if part else self._corpora
+            request = request_of(preset=preset, overrides=overrides, corpora=corpora)
             train(request, output, progress=self._progress, stop_requested=is_over)
         return finding_of(output) if is_finished(output) else None
 
@@ -132,18 +138,26 @@ class ClaimRunner:
         if is_over():
             return None
         self._progress.note(f"{claim.text}: {run}, seed {seed}")
-        context = StudyContext(self._folder, seed=seed, progress=self._progress, stop_requested=is_over)
+        context = StudyContext(self._folder, seed, self._progress, is_over, self._corpora)
         found = STUDIES[str(claim.study)](run, context)
         if found is not None:
             write_atomically(path, json.dumps(asdict(found)))
         return found
 
 
-def folder_name(settings: Sequence[str], *, seed: int, preset: str | None = None) -> str:
+def folder_name(
+    settings: Sequence[str], *, seed: int, preset: str | None = None, part: Mapping[str, Any] | None = None
+) -> str:
     """Return the name of the folder for a run with these settings: those that differ from the common ones."""
     common = set() if preset else set(_read_experiments()["common"])
     changes = [setting.partition(".")[2].replace("=", "_") for setting in settings if setting not in common]
-    return "-".join([*([preset] if preset else []), *changes] or ["base"]) + f"-seed_{seed}"
+    first = [name for name in (preset, named_part(part or {})) if name]
+    return "-".join([*first, *changes] or ["base"]) + f"-seed_{seed}"
+
+
+def named_part(part: Mapping[str, Any]) -> str:
+    """Return the name of a part of the text, empty for the whole."""
+    return "-".join(f"{key}_{value}" for key, value in part.items())
 
 
 def is_finished(run: Path) -> bool:

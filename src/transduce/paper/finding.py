@@ -25,6 +25,8 @@ class StudyContext:
     seed: int
     progress: Progress
     stop_requested: Callable[[], bool]
+    corpora: Mapping[str, str] = field(default_factory=dict)
+    """The text by split."""
 
 
 Study = Callable[[str, StudyContext], Finding | None]

@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 
 from transduce.demo.corpus import Constituent
-from transduce.model.attention import MultiHeadAttention
 from transduce.model.transformer import Transformer
-from transduce.networks.attention_sublayer import record_attention, sublayers_by_kind
+from transduce.networks.attention_sublayer import record_attention, sublayers_by_kind, without_head
 from transduce.networks.log_probabilities import token_log_probabilities
 from transduce.paper.finding import Finding, StudyContext
 from transduce.paper.labelled_model import LabelledSentence, bundled_model, labelled_sentences, network_of
@@ -133,14 +132,9 @@ def ablation(kind: str, context: StudyContext) -> Finding:
     network, sentences = network_of(model), list(islice(labelled_sentences(model), SENTENCES))
     whole, rises = loss_per_token(network, sentences), []
     for sublayer in sublayers_by_kind(network)[kind]:
-        assert isinstance(sublayer, MultiHeadAttention)
-        width = network.config.value_width
         for head in range(network.config.heads):
-            part = sublayer.W_O.weight[:, head * width : (head + 1) * width]
-            kept = part.clone()
-            part.zero_()
-            rises.append(loss_per_token(network, sentences) - whole)
-            part.copy_(kept)
+            with without_head(sublayer, head):
+                rises.append(loss_per_token(network, sentences) - whole)
     also = {
         "least rise": min(rises),
         "heads": len(rises),

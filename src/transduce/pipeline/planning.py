@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from transduce.architectures import own_source_vocabulary, reads_text_alone
+from transduce.architectures import is_text_encoder, own_source_vocabulary, reads_text_alone
 from transduce.data.config import DataConfig
 from transduce.data.formats import Corpus, Selection, paths_of
 from transduce.data.formats.corpus_file import COMPRESSIONS, CorpusFile
@@ -108,11 +108,12 @@ def count_pairs(data: DataConfig, *, progress: Progress) -> int:
 
     The text of a language model is counted in lines.
     """
-    selection = Selection(data.source_language, data.target_language, data.source_column, data.target_column)
     enough, count = PRESET_BY_PAIRS[0][0], 0
     with progress.stage("counting pairs", unit="pairs") as stage:
         for name in data.train or data.names("train"):
-            read = CorpusFile(Path(name).expanduser()).lines() if data.text else Corpus(name, selection).pairs()
+            read = (
+                CorpusFile(Path(name).expanduser()).lines() if data.text else Corpus(name, Selection.of(data)).pairs()
+            )
             for _ in read:
                 count += 1
                 stage.advance()
@@ -181,6 +182,8 @@ def _started_from(name: str, content: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with the sizes and the tokenizer of the model to start from; dropout may differ."""
     folder = find_model(name).absolute()
     described = read_description(folder)
+    if is_text_encoder(described.architecture):
+        raise ConfigError(f"{name} is a text encoder, which cannot be trained further here. Start from another model.")
     data: dict[str, Any] = {
         "pieces": described.source_tokenizer if described.tokenizer == "words" else described.tokenizer,
         "tokenizer": str(folder / TOKENIZER),

@@ -20,12 +20,17 @@ from transduce.rivals.shapes import TIES
 class TokenMatrices(nn.Module):
     """The source, target and output matrices, with dropout on the embeddings."""
 
-    def __init__(self, rows: int, widths: tuple[int, int], *, tied: str, dropout: float = 0.0) -> None:
-        """Make matrices of `rows` rows; `widths` are those of an embedding and of the output."""
+    def __init__(
+        self, rows: int, widths: tuple[int, int], *, tied: str, dropout: float = 0.0, source_rows: int | None = None
+    ) -> None:
+        """Make matrices of `rows` rows; `widths` are those of an embedding and of the output.
+
+        `source_rows` is given where sources have a vocabulary of their own.
+        """
         super().__init__()
         embedding, output = widths
         inputs_are_one, all_are_one = TIES[tied]
-        self.source_VE = normal_rows(rows, embedding)
+        self.source_VE = normal_rows(source_rows or rows, embedding)
         self.target_VE = self.source_VE if inputs_are_one else normal_rows(rows, embedding)
         self.output_VO = self.target_VE if all_are_one else normal_rows(rows, output)
         self.dropout = nn.Dropout(dropout)

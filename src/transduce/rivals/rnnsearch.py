@@ -43,7 +43,13 @@ class RnnSearch(Network):
     def __init__(self, config: RnnSearchConfig, tokens: SpecialTokens = OWN_SPECIAL_TOKENS) -> None:
         super().__init__(config, tokens)
         d, e, o = config.d_model, config.embedding_width, config.output_width
-        self.matrix = TokenMatrices(config.vocabulary_size, (e, o), tied=config.tied, dropout=config.dropout)
+        self.matrix = TokenMatrices(
+            config.vocabulary_size,
+            (e, o),
+            tied=config.tied,
+            dropout=config.dropout,
+            source_rows=config.source_vocabulary_size,
+        )
         self.reader, self.backward_reader = GatedUnit(e, d), GatedUnit(e, d)
         self.first_state = glorot_linear(d, d)
         self.alignment = AdditiveAttention(d, 2 * d, hidden=config.alignment_width)

@@ -1,8 +1,8 @@
 """Sizes of RNNsearch (`rivals/rnnsearch.py`), and what follows from them without torch."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from transduce.networks.config import NetworkConfig, Probability, Shapes, linear_shapes, named
 from transduce.networks.cost import Cost
@@ -26,6 +26,8 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
     """Dropout on the embeddings and on the vector before the output matrix. Departure: the paper has none."""
     tied: Literal["none", "inputs", "all"] = "none"
     """Which of the source, target and output matrices are one. Departure: the paper has three."""
+    source_vocabulary_size: Annotated[int, Field(ge=5)] | None = None
+    """Rows of the source embedding, if sources have a vocabulary of their own. [pieces]"""
     initialization: Literal["glorot", "paper"] = "glorot"
     """Initial weights: `paper` draws the alignment from N(0, 0.001²) and other matrices from N(0, 0.01²), v and biases
     are 0; recurrent matrices are orthogonal in both.
@@ -35,6 +37,11 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
     def one_matrix_has_one_width(self) -> Self:
         """Refuse one matrix for inputs and output where they differ in width."""
         require_one_width(self.tied, self.embedding_width, self.output_width, name="embedding_width")
+        if self.source_vocabulary_size is not None and self.tied != "none":
+            raise ValueError(
+                f'tied = "{self.tied}" makes source and target embeddings one matrix, and with source_vocabulary_size '
+                f'= {self.source_vocabulary_size} they have different rows. Set tied = "none".'
+            )
         return self
 
     @property
@@ -56,7 +63,10 @@ class RnnSearchConfig(NetworkConfig, frozen=True):
         """Return the shape of each parameter by name."""
         d, e, o = self.d_model, self.embedding_width, self.output_width
         return {
-            **named("matrix", token_shapes(self.vocabulary_size, (e, o), tied=self.tied)),
+            **named(
+                "matrix",
+                token_shapes(self.vocabulary_size, (e, o), tied=self.tied, source_rows=self.source_vocabulary_size),
+            ),
             **named("reader", gated_unit_shapes(e, d)),
             **named("backward_reader", gated_unit_shapes(e, d)),
             **named("first_state", linear_shapes(d, d)),

@@ -17,11 +17,11 @@ def require_one_width(tied: str, embedding: int, output: int, *, name: str) -> N
         )
 
 
-def token_shapes(rows: int, widths: tuple[int, int], *, tied: str) -> Shapes:
+def token_shapes(rows: int, widths: tuple[int, int], *, tied: str, source_rows: int | None = None) -> Shapes:
     """Return the parameters of `TokenMatrices`."""
     inputs_are_one, all_are_one = TIES[tied]
     return {
-        "source_VE": (rows, widths[0]),
+        "source_VE": (source_rows or rows, widths[0]),
         **({} if inputs_are_one else {"target_VE": (rows, widths[0])}),
         **({} if all_are_one else {"output_VO": (rows, widths[1])}),
     }

@@ -26,14 +26,16 @@ class Child:
         self._process = process
         self._rounds = 0
         self.models: dict[str, dict[str, Any]] = {}
-        """By name, the description of each model: `worker.describe`."""
+        """By name, the description of each model that it loaded at its start: `worker.describe`."""
         self.tokenizers: dict[str, TokenizerPair] = {}
-        """By name, the tokenizers of each model, so that the server counts tokens as the child does."""
+        """By name, the tokenizers of these models, so that the server counts tokens as the child does."""
         self.resident_bytes: int | None = None
+        self.loaded: list[str] = []
+        """The models in memory, the least recently used first."""
 
     @classmethod
     async def start(cls, settings: dict[str, Any], *, seconds_to_load: float) -> "Child":
-        """Start a process and wait until it has loaded the models and translated once with each."""
+        """Start a process and wait until it has loaded its models and translated once with each."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -50,7 +52,7 @@ class Child:
             if "refused" in answer:
                 raise ModelError(str(answer["refused"]))
             child.models = answer["ready"]
-            child.resident_bytes = answer.get("resident_bytes")
+            child._note_memory(answer)
             child.tokenizers = {name: _read_tokenizers(model) for name, model in child.models.items()}
         except BaseException:
             await child.kill()
@@ -73,8 +75,11 @@ class Child:
         answer = await self._ask({**request, "round": self._rounds})
         if answer.get("round") != self._rounds or len(answer.get("results", ())) != len(request["items"]):
             raise ChildProcessError("the child's answer does not belong to this round")
-        self.resident_bytes = answer.get("resident_bytes")
+        self._note_memory(answer)
         return list(answer["results"])
+
+    def _note_memory(self, answer: dict[str, Any]) -> None:
+        self.resident_bytes, self.loaded = answer.get("resident_bytes"), answer["loaded"]
 
     async def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None

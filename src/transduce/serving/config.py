@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError, model_validator
 
-from transduce.errors import ConfigError
+from transduce.errors import ConfigError, TransduceError
+from transduce.model_directory import find_model, read_description
 
 ENVIRONMENT_PREFIX = "TRANSDUCE_SERVE_"
 _LISTS = {"models", "allowed_host", "allowed_origin", "trusted_proxy"}
@@ -48,7 +49,8 @@ class ServingConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     terms: Literal["enforced", "preferred"] = "enforced"
     """enforced: search only translations with the glossary's terms; preferred: use a term where search finds it."""
     memory_limit: PositiveInt | None = None
-    """Memory above which a new model process replaces the old one, without a pause in service. [MB]"""
+    """Most memory of the model process. Models that do not fit together are loaded when a request needs them, and the
+    least recently used go; if it is too little even so, a new process replaces the old one, without a pause. [MB]"""
     load_seconds: PositiveFloat = 120.0
     """Time limit for loading the models. [seconds]"""
     request_seconds: PositiveFloat = 30.0
@@ -152,8 +154,9 @@ def _describe(detail: dict[str, Any], known: list[str]) -> str:
 
 def child_settings(config: ServingConfig) -> dict[str, Any]:
     """Return the first message to a child: which models it loads, and how it computes."""
-    settings = config.model_dump(mode="json", include={"threads", "precision", "glossary", "terms"})
-    return {"models": name_models(config.models), **settings}
+    settings = config.model_dump(mode="json", include={"threads", "precision", "memory_limit", "glossary", "terms"})
+    models, targets = by_target(name_models(config.models))
+    return {"models": models, "targets": targets, **settings}
 
 
 def name_models(models: Sequence[str]) -> dict[str, str]:
@@ -167,3 +170,19 @@ def name_models(models: Sequence[str]) -> dict[str, str]:
             raise ConfigError(f"Two models would both be called {name}. Rename one of the folders.")
         named[name] = str(full) if path.exists() else given
     return named
+
+
+def by_target(models: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the locations by name, with a name for each language of a model that has several, and those languages."""
+    locations, languages = dict[str, str](), dict[str, str]()
+    for name, location in models.items():
+        try:
+            described = read_description(find_model(location))
+        except TransduceError:  # the child says what is wrong with it
+            locations[name] = location
+            continue
+        if described.languages.target is not None or not described.targets:
+            locations[name] = location
+        for target in described.targets:
+            locations[f"{name}-{target}"], languages[f"{name}-{target}"] = location, target
+    return locations, languages

@@ -3,6 +3,7 @@
 - A child that dies is replaced. Each job of its last round is tried once more, in a round by itself. A job that
   crashes a second child is refused, so that one malformed text cannot take the server down.
 - To load new models or to free memory, a new child starts beside the old one and takes over once it has translated.
+- With a limit of memory the child drops and loads models: a new child begins with those that the old one held.
 - A request is answered by its deadline even if the child hangs.
 """
 
@@ -13,7 +14,7 @@ import math
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from transduce.errors import ModelError, RunError, TransduceError
+from transduce.errors import RunError, TransduceError
 from transduce.serving.child import Child
 from transduce.serving.config import ServingConfig, child_settings
 from transduce.serving.job_queue import Job, JobQueue, QueuedJob
@@ -61,13 +62,6 @@ class Dispatcher:
                 f"The model process could not load the models: {reason}. Its own error message, if any, is printed "
                 "above. If there is none, memory ran out or --load-seconds is too short."
             ) from None
-        limit = self._config.memory_limit
-        if limit is not None and (child.resident_bytes or 0) > limit * 1e6:
-            await child.end()
-            raise ModelError(
-                f"memory_limit = {limit} MB, but the models alone take {(child.resident_bytes or 0) / 1e6:,.0f} MB. "
-                "Raise the limit, or serve fewer models."
-            )
         self._adopt(child)
         self._start_task(self._run())
 
@@ -81,20 +75,28 @@ class Dispatcher:
         """The process id of the current child."""
         return self._child.process_id if self._child is not None else None
 
-    async def submit(self, jobs: Sequence[Job], *, is_probe: bool = False) -> list[Any]:
-        """Return the value of each job, or raise a Refusal. Cancelling this call withdraws the jobs."""
+    @property
+    def loaded(self) -> list[str]:
+        """The models in the child's memory, the least recently used first; the others are loaded on demand."""
+        return self._child.loaded if self._child is not None else []
+
+    async def submit(self, jobs: Sequence[Job], *, is_probe: bool = False, since: float | None = None) -> list[Any]:
+        """Return the value of each job, or raise a Refusal. Cancelling this call withdraws the jobs.
+
+        `since` is when the request arrived, on the event loop's clock; now unless given.
+        """
         if not jobs:
             return []
         self._refuse_if_unable(jobs, is_probe=is_probe)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._config.request_seconds
+        deadline = (loop.time() if since is None else since) + self._config.request_seconds
         futures: list[asyncio.Future[dict[str, Any]]] = [loop.create_future() for _ in jobs]
         for job, future in zip(jobs, futures, strict=True):
             self._queue.add(QueuedJob(job, deadline, future, is_probe))
         self._metrics.waiting.set(len(self._queue))
         self._wake.set()
         try:
-            _, late = await asyncio.wait(futures, timeout=self._config.request_seconds)
+            _, late = await asyncio.wait(futures, timeout=max(0.0, deadline - loop.time()))
             if late:
                 message = f"No answer within {self._config.request_seconds:g} seconds."
                 raise Refusal(503, message, retry_after=self._seconds_to_wait())
@@ -103,10 +105,10 @@ class Dispatcher:
             for future in futures:
                 future.cancel()
 
-    async def replace_child(self, reason: str) -> None:
+    async def replace_child(self, reason: str, *, load: list[str] | None = None) -> None:
         """Start a child with the current files of the models; it takes over once it has translated."""
         async with self._replacing:
-            child = await self._start_child()
+            child = await self._start_child(load)
             if self._successor is not None:
                 await self._successor.end()
             self._successor = child
@@ -180,6 +182,7 @@ class Dispatcher:
     async def _compute(self, chosen: list[QueuedJob]) -> None:
         assert self._child is not None
         self._running = chosen
+        loaded = set(self._child.loaded)
         loop = asyncio.get_running_loop()
         began = loop.time()
         is_crowded = len(self._queue) > 0
@@ -195,6 +198,7 @@ class Dispatcher:
             return
         finally:
             self._running = []
+        self._metrics.loads.inc(len(set(self._child.loaded) - loaded))
         self._measure([queued.job for queued in chosen], loop.time() - began, is_crowded=is_crowded)
         self._answering += chosen
         self._start_task(self._answer(list(zip(chosen, results, strict=True))))
@@ -230,7 +234,7 @@ class Dispatcher:
         pause = 0.5
         while True:
             try:
-                self._adopt(await self._start_child())
+                self._adopt(await self._start_child(self.loaded))
             except (TransduceError, TimeoutError, OSError) as fault:
                 log("child cannot start", level=logging.ERROR, fault=type(fault).__name__, again_in=pause)
             else:
@@ -246,12 +250,17 @@ class Dispatcher:
                 self._switch_to_successor()
                 return
 
-    async def _start_child(self) -> Child:
-        return await Child.start(self._child_settings, seconds_to_load=self._config.load_seconds)
+    async def _start_child(self, load: list[str] | None = None) -> Child:
+        """Start a child that loads these models; unless given all, the first one last, so that it stays loaded."""
+        settings = {**self._child_settings, "load": load or list(reversed(self._child_settings["models"]))}
+        return await Child.start(settings, seconds_to_load=self._config.load_seconds)
 
     def _adopt(self, child: Child) -> None:
         self._child = child
-        self.models, self.tokenizers = child.models, child.tokenizers
+        names = self._child_settings["models"]
+        models, tokenizers = {**self.models, **child.models}, {**self.tokenizers, **child.tokenizers}
+        self.models = {name: models[name] for name in names}
+        self.tokenizers = {name: tokenizers[name] for name in names}
         self._metrics.child_is_up.set(1)
         self._metrics.child_bytes.set(child.resident_bytes or 0)
         self._start_task(self._wake_at_end_of(child))
@@ -298,10 +307,13 @@ class Dispatcher:
 
     async def _renew(self) -> None:
         with contextlib.suppress(TimeoutError, OSError, TransduceError):
-            await self.replace_child("memory")
+            await self.replace_child("memory", load=self.loaded)
 
 
 def _value(result: dict[str, Any]) -> Any:  # noqa: ANN401 - each task returns its own type
+    if "unavailable" in result:
+        log("a model cannot be loaded", level=logging.ERROR, fault=str(result["unavailable"]))
+        raise Refusal(503, "The model cannot be loaded at the moment.", retry_after=10)
     if "error" not in result:
         return result["value"]
     if result.get("is_curable"):

@@ -57,7 +57,7 @@ async def fill_documents(service: Service, contents: Sequence[bytes], asked: Fil
 
 async def _fill(service: Service, contents: Sequence[bytes], asked: FillingRequest) -> list[FilledDocument]:
     fills_incomplete = asked.keep_placeholders in ("report", "off")
-    model = service.dispatcher.models[asked.model]
+    model = service.models[asked.model]
     common = {"kind": asked.kind, "languages": [model["source"], model["target"]]}
     rules = {"leave_below": asked.leave_below, "fills_incomplete": fills_incomplete}
     documents: list[dict[str, Any]] = [
@@ -91,7 +91,7 @@ async def _copies_tags(service: Service, texts: Sequence[str], asked: FillingReq
 
 
 async def _translate(service: Service, texts: Sequence[str], asked: FillingRequest) -> list[dict[str, Any]]:
-    options = {"alternatives": 1, "beam": service.dispatcher.models[asked.model]["beam"]}
+    options = {"alternatives": 1, "beam": service.models[asked.model]["beam"]}
     if asked.keep_placeholders is not None:
         options["keep_placeholders"] = asked.keep_placeholders
     found: list[dict[str, Any]] = []

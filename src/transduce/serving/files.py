@@ -57,15 +57,16 @@ async def translate_file(request: Request) -> JsonAnswer:
         kind,
         model,
         service.config.file_character_limit,
-        leave_below=_leave_below(fields, is_calibrated=service.dispatcher.models[model]["is_calibrated"]),
+        leave_below=_leave_below(fields, is_calibrated=service.models[model]["is_calibrated"]),
         keep_placeholders=_keep_placeholders(fields),
     )
     (document,) = await while_connected(request, fill_documents(service, [content], asked))
-    language = service.dispatcher.models[model]["target"] or "translated"
+    language = service.models[model]["target"] or "translated"
     download_name = service.finished_files.add(document.content, shown_name=f"{language}{ending}")
     url = str(request.url_for("download_file", name=download_name))
     counts = {"filled": document.filled, "kept": document.kept, "left": document.left, "reasons": document.reasons}
-    return JsonAnswer({"translatedFileUrl": url, **counts})
+    pivot = service.models[model]["pivot"]
+    return JsonAnswer({"translatedFileUrl": url, **counts, **({"pivot": pivot} if pivot else {})})
 
 
 def _leave_below(fields: dict[str, Any], *, is_calibrated: bool) -> float:

@@ -37,6 +37,7 @@ QUEUED_ROUTES = frozenset(
         "/v1/attention",
         "/v1/attention/numbers",
         "/v1/attention/page",
+        "/v1/lesson",
     }
 )
 """Routes that the child computes for."""

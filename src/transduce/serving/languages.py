@@ -1,4 +1,4 @@
-"""The languages that the models serve, and detection of a text's language.
+"""The languages that the models serve, directly or with a language between, and detection of a text's language.
 
 py3langid detects among all languages that it knows. The confidences of the served languages are its probabilities, not
 scaled to sum to one: on a server that translates only from English, a French text is English with confidence 0.
@@ -6,6 +6,7 @@ scaled to sum to one: on a server that translates only from English, a French te
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from transduce.serving.refusal import Refusal
@@ -13,6 +14,7 @@ from transduce.text.language_detection import language_probabilities
 from transduce.text.language_names import language_name
 
 UNKNOWN = "und"  # ISO 639: undetermined
+_PREFERRED_PIVOT = "en"
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,33 @@ class Detection:
     confidence: float
     """From 0 to 100."""
     language: str
+
+
+def with_pivots(models: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the models, and for pairs of languages without one two models in turn, by the name FIRST+SECOND.
+
+    The language between is English if it can be, else that of the first models.
+    """
+    found = {name: {**model, "through": None, "pivot": None} for name, model in models.items()}
+    pairs = {pair: name for pair, name in ServedLanguages(models).pairs.items() if UNKNOWN not in pair}
+    for first, second in sorted(product(pairs, pairs), key=lambda both: both[0][1] != _PREFERRED_PIVOT):
+        (source, pivot), (other, target) = first, second
+        if pivot == other and source != target and (source, target) not in pairs:
+            through = [pairs[first], pairs[second]]
+            own = [models[name] for name in through]
+            pairs[source, target] = "+".join(through)
+            described = {
+                "source": source,
+                "target": target,
+                "pivot": pivot,
+                "through": through,
+                "longest_sentence": min(model["longest_sentence"] for model in own),
+                "parameters": sum(model["parameters"] for model in own),
+                "beam": own[1]["beam"],
+                "is_calibrated": False,
+            }
+            found.setdefault(pairs[source, target], described)
+    return found
 
 
 class ServedLanguages:

@@ -1,14 +1,15 @@
 """LibreTranslate's API: the same paths, fields, answers and errors, so that its clients work unmodified.
 
 Its routes for files are in `files`. Departures: every request has limits, a confidence is the detector's probability,
-an answer lists the placeholders and numbers that a translation lacks, if there are any, and the answer to an HTML text
-lists the passages left untranslated because their tags would have been damaged.
+an answer lists the placeholders and numbers that a translation lacks, if there are any, and the language between, if
+no model serves the pair, and the answer to an HTML text lists the passages left untranslated because their tags would
+have been damaged.
 """
 
 import codecs
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -71,7 +72,7 @@ async def _translate(service: Service, fields: dict[str, Any]) -> dict[str, Any]
         own = [texts[number] for number in numbers]
         work = _translate_html(service, own, model) if is_html else _translate_plain(service, own, model, count)
         for number, text in zip(numbers, await work, strict=True):
-            translated[number] = text
+            translated[number] = replace(text, pivot=service.models[model]["pivot"])
     answer: dict[str, Any] = {"translatedText": [text.outputs[0] for text in translated]}
     if source == "auto":
         answer["detectedLanguage"] = [asdict(detection) for detection in detected]
@@ -81,6 +82,8 @@ async def _translate(service: Service, fields: dict[str, Any]) -> dict[str, Any]
         answer["left"] = [text.left for text in translated]
     if any(text.missing for text in translated):
         answer["missing"] = [text.missing for text in translated]
+    if any(text.pivot for text in translated):
+        answer["pivot"] = [text.pivot for text in translated]
     return answer if isinstance(fields["q"], list) else {name: values[0] for name, values in answer.items()}
 
 
@@ -92,6 +95,8 @@ class _TranslatedText:
     left: list[dict[str, str]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """Placeholders, numbers and terms that the best output lacks."""
+    pivot: str | None = None
+    """The language between, if two models translated."""
 
 
 def _texts_by_model(languages: ServedLanguages, detected: Sequence[Detection], *, target: str) -> dict[str, list[int]]:
@@ -106,7 +111,7 @@ def _texts_by_model(languages: ServedLanguages, detected: Sequence[Detection], *
 
 
 async def _translate_plain(service: Service, texts: Sequence[str], model: str, count: int) -> list[_TranslatedText]:
-    beam = service.dispatcher.models[model]["beam"]
+    beam = service.models[model]["beam"]
     options = {"alternatives": count + 1, "beam": max(beam, count + 1)}
     found = await service.translate(texts, model=model, options=options)
     for translation in found:

@@ -22,6 +22,7 @@ class Metrics:
         self.round_texts = histogram("transduce_round_texts", "Texts per batch.", buckets=_TEXTS)
         self.round_seconds = histogram("transduce_round_seconds", "Time to compute a batch.", buckets=_SECONDS)
         self.source_tokens = counter("transduce_source_tokens", "Source tokens computed.")
+        self.loads = counter("transduce_model_loads", "Models loaded on demand, because they had been dropped.")
         self.skipped = counter("transduce_skipped_texts", "Texts dropped because the client left or time ran out.")
         self.child_deaths = counter("transduce_child_deaths", "Crashes of the model process.")
         self.child_renewals = counter("transduce_child_renewals", "Planned replacements of the model process.")

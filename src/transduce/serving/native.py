@@ -13,6 +13,7 @@ from transduce.serving.refusal import Refusal
 from transduce.serving.schemas import (
     REFUSALS,
     AttentionRequest,
+    LessonRequest,
     LikelihoodAnswer,
     LikelihoodRequest,
     ModelBody,
@@ -50,7 +51,7 @@ async def _translate(service: Service, asked: TranslateRequest) -> dict[str, Any
     if source in (None, "auto") and asked.model is None:
         source = service.languages.likeliest_source("\n".join(texts), target=asked.target)
     model = service.model(asked.model, source=source, target=asked.target)
-    beam = asked.beam or service.dispatcher.models[model]["beam"]
+    beam = asked.beam or service.models[model]["beam"]
     options: dict[str, Any] = {"alternatives": asked.alternatives, "beam": max(beam, asked.alternatives)}
     given = {
         "length_penalty": asked.length_penalty,
@@ -59,7 +60,8 @@ async def _translate(service: Service, asked: TranslateRequest) -> dict[str, Any
     }
     options |= {name: value for name, value in given.items() if value is not None}
     found = await service.translate(texts, model=model, options=options)
-    return {"model": model, "translations": [{"text": own["alternatives"][0]["text"], **own} for own in found]}
+    translations = [{"text": own["alternatives"][0]["text"], "pivot": None, **own} for own in found]
+    return {"model": model, "translations": translations}
 
 
 @router.post("/likelihood", response_model=LikelihoodAnswer, responses=REFUSALS)
@@ -68,7 +70,7 @@ async def likelihood(request: Request, asked: LikelihoodRequest) -> JsonAnswer:
     service: Service = request.app.state.service
     pairs = [(replace_lone_surrogates(pair.source), replace_lone_surrogates(pair.target)) for pair in asked.pairs]
     service.check_texts([text for pair in pairs for text in pair])
-    model = service.model(asked.model)
+    model = service.single_model(asked.model)
     jobs = []
     for pair in pairs:
         tokens = max(service.count_tokens(model, pair[0]), service.count_target_tokens(model, pair[1]))
@@ -107,12 +109,14 @@ async def attention_page(request: Request) -> HTMLResponse:
 _PAGE_FIELDS = frozenset(AttentionRequest.model_fields) - {"target_ids"}
 
 
-async def _inspect(request: Request, asked: AttentionRequest, *, is_page: bool) -> dict[str, Any]:
+async def _inspect(
+    request: Request, asked: AttentionRequest, *, is_page: bool, task: str = "attention"
+) -> dict[str, Any]:
     service: Service = request.app.state.service
     text = replace_lone_surrogates(asked.text)
     target = None if asked.target is None else replace_lone_surrogates(asked.target)
     service.check_texts([text, target or ""])
-    model = service.model(asked.model)
+    model = service.single_model(asked.model)
     if not text.strip():
         raise Refusal(400, "There is no attention to show: the text is empty.")
     if target is not None and asked.target_ids is not None:
@@ -125,7 +129,7 @@ async def _inspect(request: Request, asked: AttentionRequest, *, is_page: bool) 
         raise Refusal(400, f"The sentence or its translation has {tokens:,} tokens; the limit is {longest:,}.")
     if asked.target_ids is not None:
         _check_target_ids(service, model, "target_ids", asked.target_ids)
-    job = Job("attention", model, [text, asked.target_ids or target], tokens, {"is_page": is_page})
+    job = Job(task, model, [text, asked.target_ids or target], tokens, {"is_page": is_page})
     found: list[dict[str, Any]] = await while_connected(request, service.dispatcher.submit([job]))
     return found[0]
 
@@ -156,11 +160,18 @@ def _check_ids(name: str, ids: Sequence[int], *, most: int, vocabulary: int) -> 
         raise Refusal(400, f"{name} must hold ids of tokens, which are below {vocabulary:,}.")
 
 
+@router.post("/lesson", response_model=dict[str, Any], responses=REFUSALS)
+async def lesson(request: Request, asked: LessonRequest) -> JsonAnswer:
+    """Return everything that the learning page shows of a sentence, as `transduce learn` computes it."""
+    inspected = AttentionRequest(text=asked.text, model=asked.model)
+    return JsonAnswer(await _inspect(request, inspected, is_page=False, task="lesson"))
+
+
 @router.post("/attention/numbers", response_model=HeadNumbersEntry, responses=REFUSALS)
 async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnswer:
     """Return q, k and v of one head, from which a reader can compute its attention (section 3.2.1)."""
     service: Service = request.app.state.service
-    model = service.model(asked.model)
+    model = service.single_model(asked.model)
     tokenizers = service.dispatcher.tokenizers[model]
     vocabulary = tokenizers.source.vocabulary_size
     _check_ids("source", asked.source, most=_longest_inspected(service, model), vocabulary=vocabulary)
@@ -177,8 +188,13 @@ async def attention_numbers(request: Request, asked: NumbersRequest) -> JsonAnsw
 
 @router.get("/models", response_model=list[ModelBody], responses={code: REFUSALS[code] for code in (401, 403, 503)})
 async def list_models(request: Request) -> JsonAnswer:
-    """List the models."""
+    """List the models, and two in turn for pairs of languages that no model serves."""
     service: Service = request.app.state.service
-    shown = ("source", "target", "longest_sentence", "parameters")
-    models = service.dispatcher.models.items()
-    return JsonAnswer([{"name": name, **{key: model[key] for key in shown}} for name, model in models])
+    shown = ("source", "target", "pivot", "longest_sentence", "parameters")
+    loaded = {*service.dispatcher.loaded}
+    return JsonAnswer(
+        [
+            {"name": name, **{key: model[key] for key in shown}, "is_loaded": {*(model["through"] or [name])} <= loaded}
+            for name, model in service.models.items()
+        ]
+    )

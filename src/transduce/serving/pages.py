@@ -6,23 +6,30 @@ from importlib.resources import files as package_files
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from transduce.learning.page import served_learning_page
+
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 _ATTENTION_MODULES = (
     *("start", "served", "sentences", "attention", "controls", "head_view", "matrix_view", "model_view", "neuron_view"),
-    *("numbers", "paint", "panels", "picture", "report", "state"),
+    *("numbers", "paint", "panels", "picture", "report", "state", "strips"),
+)
+_LEARNING_MODULES = (
+    *("learn", "learn_served", "learn_parts", "exercises", "algebra", "beam", "bleu"),
+    *("step_attention", "step_real_head", "step_scale", "step_masks", "step_heads", "step_search", "step_bleu"),
 )
 _FILES = {
     "/": "index.html",
     "/attention": "attention.html",
     "/documentation": "documentation.html",
-    **{f"/{name}": name for name in ("page.css", "page.js", "attention.css", "documentation.js")},
-    **{f"/{name}.js": f"{name}.js" for name in _ATTENTION_MODULES},
+    **{f"/{name}": name for name in ("page.css", "page.js", "attention.css", "documentation.js", "learn.css")},
+    **{f"/{name}.js": f"{name}.js" for name in (*_ATTENTION_MODULES, *_LEARNING_MODULES)},
 }
 _MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-PAGE_ROUTES = frozenset(_FILES)
+_LEARN = "/learn"
+PAGE_ROUTES = frozenset({*_FILES, _LEARN})
 """The paths of the pages. They need no key: the files of the package are public."""
 
 
@@ -33,6 +40,8 @@ def page_router() -> APIRouter:
         content = (package_files("transduce") / "web" / name).read_bytes()
         media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
         router.add_api_route(path, _responder(content, media_type), methods=["GET"], name=name)
+    learn = served_learning_page().encode("utf-8")
+    router.add_api_route(_LEARN, _responder(learn, "text/html"), methods=["GET"], name="learn.html")
     return router
 
 

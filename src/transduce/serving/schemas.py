@@ -50,6 +50,13 @@ class SentenceBody(BaseModel):
     source_tokens: int = Field(description="Number of tokens of the sentence itself.")
 
 
+class PivotBody(BaseModel):
+    """The text between, where two models translate one after the other."""
+
+    language: str
+    text: str
+
+
 class AlternativeBody(BaseModel):
     """One output."""
 
@@ -60,7 +67,9 @@ class AlternativeBody(BaseModel):
     log_probability: float
     tokens: list[str]
     is_finished: bool = Field(description="false if the limit on length cut the output off.")
-    sentences: list[SentenceBody] = Field(description="The sentences that the text was cut into, in order.")
+    sentences: list[SentenceBody] = Field(
+        description="The sentences that the text was cut into, in order; with a pivot, those of the text between."
+    )
 
 
 class TranslationBody(BaseModel):
@@ -81,6 +90,7 @@ class TranslationBody(BaseModel):
         "calibrated."
     )
     refusal: str = Field(description="Why the text was not translated; empty if it was.")
+    pivot: PivotBody | None = Field(description="The text between, if no model serves the pair of languages.")
 
 
 class TranslateAnswer(BaseModel):
@@ -132,6 +142,14 @@ class AttentionRequest(BaseModel, extra="forbid"):
     api_key: str | None = None
 
 
+class LessonRequest(BaseModel, extra="forbid"):
+    """A sentence for the learning page."""
+
+    text: str = Field(description="One sentence.")
+    model: str | None = None
+    api_key: str | None = None
+
+
 class NumbersRequest(BaseModel, extra="forbid"):
     """A head, and the tokens of a report from `/v1/attention`."""
 
@@ -150,8 +168,12 @@ class ModelBody(BaseModel):
     name: str
     source: str | None
     target: str | None
+    pivot: str | None = Field(
+        description="The language between, if this is two models, one after the other: FIRST+SECOND."
+    )
     longest_sentence: int = Field(description="Tokens of the longest sentence that it was trained on.")
     parameters: int
+    is_loaded: bool = Field(description="false if a limit of memory keeps it out until a request needs it.")
 
 
 class DetectionBody(BaseModel):
@@ -181,6 +203,9 @@ class LibreTranslateAnswer(BaseModel):
     missing: list[str] | list[list[str]] | None = Field(
         None, description="Only if a translation lacks placeholders, numbers or terms: those that it lacks."
     )
+    pivot: str | list[str | None] | None = Field(
+        None, description="Only if no model serves the pair of languages: the language between."
+    )
 
 
 class TranslateFileAnswer(BaseModel):
@@ -191,6 +216,7 @@ class TranslateFileAnswer(BaseModel):
     kept: int = Field(description="Number of texts that were translated already.")
     left: list[LeftBody]
     reasons: dict[str, int] = Field(description="Number of texts left for each kind of reason.")
+    pivot: str | None = Field(None, description="Only if no model serves the pair of languages: the language between.")
 
 
 class LanguageBody(BaseModel):

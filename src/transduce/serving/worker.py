@@ -2,36 +2,38 @@
 
 `Child` starts it as `python -m transduce.serving.worker`. The messages, each request followed by its answer:
 
-    {"models": {name: folder}, "threads": n, "precision": p, "glossary": file, "terms": mode}     the first request
-        {"ready": {name: description}, "resident_bytes": n}, or {"refused": reason}
-    {"round": n, "task": name, "model": name, "options": {...}, "items": [...]}                   every later request
-        {"round": n, "results": [...], "resident_bytes": n}
+    {"models": {name: folder}, "load": [name], "threads": n, "precision": p, "memory_limit": MB,
+     "glossary": file, "terms": mode}                                                the first request
+        {"ready": {name: description}, "loaded": [name], "resident_bytes": n}, or {"refused": reason}
+    {"round": n, "task": name, "model": name, "options": {...}, "items": [...]}      every later request
+        {"round": n, "results": [...], "loaded": [name], "resident_bytes": n}
 
-A result is {"value": …} or {"error": …, "is_curable": …}: the user can fix a curable error, the others are bugs. If a
-round of several items fails, each item is computed by itself, so that one bad item fails alone.
+The models to load are described in `ready`; with a limit of memory not all of them stay loaded. A result is
+{"value": …}, {"unavailable": …} if the model cannot be loaded now, or {"error": …, "is_curable": …}: the user can fix a
+curable error, the others are bugs. If a round of several items fails, each item is computed by itself, so that one bad
+item fails alone.
 """
 
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from transduce.errors import ConfigError, TransduceError
-from transduce.machine import available_cores, give_back_freed_memory, keep_freed_memory, peak_memory
+from transduce.learning.lesson import lesson
+from transduce.machine import available_cores, keep_freed_memory, resident_bytes
 from transduce.networks.cost import parameter_count
 from transduce.serving.frames import read_frame, write_frame
+from transduce.serving.loaded_models import LoadedModels
 from transduce.serving.logs import source_lines
 from transduce.text.tokenizer_files import SOURCE_TOKENIZER, TOKENIZER
 from transduce.translator import Glossary, Translator, read_glossary
-from transduce.translator.several_targets import toward
 from transduce.translator.terminology import Mode
 
 Tasks = dict[str, Callable[[Translator, list[Any], dict[str, Any]], list[dict[str, Any]]]]
-
-_TRIAL_TEXT = "a"
 
 
 def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
@@ -41,39 +43,35 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
         return
     keep_freed_memory()
     threads = settings["threads"] or available_cores()
+    load = partial(Translator.load, threads=threads, precision=settings["precision"])
+    models = LoadedModels(
+        settings["models"], load, megabytes=settings["memory_limit"], targets=settings.get("targets", {})
+    )
+    described = {}
     try:
-        translators = {
-            name: Translator.load(folder, threads=threads, precision=settings["precision"])
-            for name, folder in settings["models"].items()
-        }
-        give_back_freed_memory()
-        translators = {key: own for name, one in translators.items() for key, own in by_target(name, one)}
-        tasks = tasks_with(glossary_for(translators.values(), settings["glossary"], mode=settings["terms"]))
-        for translator in translators.values():
-            translator.translate(_TRIAL_TEXT, beam=1, alternatives=1, maximum_length=4)
+        for name in settings["load"]:
+            described[name] = describe(models[name])
+            models.require_room(name)
+        tasks = tasks_with(glossary_for(described, settings["glossary"], mode=settings["terms"]))
     except TransduceError as error:
         write_frame(outlet, {"refused": str(error)})
         return
-    described = {name: describe(translator) for name, translator in translators.items()}
-    write_frame(outlet, {"ready": described, "resident_bytes": resident_bytes()})
+    write_frame(outlet, {"ready": described, "loaded": models.names, "resident_bytes": resident_bytes()})
     while (request := read_frame(inlet)) is not None:
-        results = compute_round(translators[request["model"]], request, tasks=tasks)
-        write_frame(outlet, {"round": request["round"], "results": results, "resident_bytes": resident_bytes()})
+        try:
+            results = compute_round(models[request["model"]], request, tasks=tasks)
+        except TransduceError as error:
+            results = [{"unavailable": str(error)}] * len(request["items"])
+        models.drop_surplus()
+        answer = {"results": results, "loaded": models.names, "resident_bytes": resident_bytes()}
+        write_frame(outlet, {"round": request["round"], **answer})
 
 
-def by_target(name: str, translator: Translator) -> Iterator[tuple[str, Translator]]:
-    """Yield a translator for each language that a model translates to, with the name under which it is served."""
-    if translator.languages.target is not None or not translator.models[0].description.targets:
-        yield name, translator
-    for target in translator.models[0].description.targets:
-        yield f"{name}-{target}", toward(translator, target)
-
-
-def glossary_for(translators: Iterable[Translator], file: str | None, *, mode: Mode) -> Glossary:
+def glossary_for(described: Mapping[str, Mapping[str, Any]], file: str | None, *, mode: Mode) -> Glossary:
     """Read the glossary for all translations; refuse models of different pairs of languages."""
     if file is None:
         return Glossary(())
-    pairs = {f"{own.languages.source}-{own.languages.target}" for own in translators}
+    pairs = {f"{own['source']}-{own['target']}" for own in described.values()}
     if len(pairs) > 1:
         raise ConfigError(
             f"A glossary holds terms of one pair of languages, but these models are for {' and '.join(sorted(pairs))}. "
@@ -151,6 +149,11 @@ def numbers(translator: Translator, items: list[dict[str, Any]], options: dict[s
     return [translator.head_numbers(**item).model_dump(mode="json") for item in items]
 
 
+def lessons(translator: Translator, items: list[list[Any]], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the learning page shows of each text."""
+    return [lesson(translator, text) for text, _ in items]
+
+
 def tasks_with(glossary: Glossary) -> Tasks:
     """Return the functions that compute a round, by the name of their task; translations use this glossary."""
     return {
@@ -158,16 +161,8 @@ def tasks_with(glossary: Glossary) -> Tasks:
         "likelihood": likelihood,
         "attention": partial(attention, glossary=glossary),
         "numbers": numbers,
+        "lesson": lessons,
     }
-
-
-def resident_bytes() -> int | None:
-    """Return the resident memory of this process; where the system does not report it, its peak, or None."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
-    except (OSError, ValueError, IndexError):
-        return peak_memory()
 
 
 def main() -> None:

@@ -15,6 +15,15 @@ from transduce.text.vocabulary import LARGEST_VOCABULARY
 from transduce.text.word_edges import WordEdges
 
 
+class WordPieces(BaseModel, frozen=True, extra="forbid"):
+    """How BERT's tokenizer normalises words before it cuts them."""
+
+    lowercase: bool
+    strip_accents: bool
+    chinese_characters: bool
+    """Whether each Chinese character is a word."""
+
+
 class ImportedVocabulary(BaseModel):
     """The content of the tokenizer's file but for the sentencepiece model."""
 
@@ -31,6 +40,8 @@ class ImportedVocabulary(BaseModel):
     """The pairs that subword-nmt joins, the best first; None if a sentencepiece model cuts text."""
     moses: str | None = None
     """The language of Moses' tokenizer, if the model was trained on its output."""
+    word_pieces: WordPieces | None = None
+    """The normalisation of WordPiece, if that cuts text."""
 
     @model_validator(mode="after")
     def ids_exist(self) -> Self:

@@ -5,6 +5,7 @@
     WordTokenizer        one token per word, for the symbols of trees; it departs from the first law
     ImportedTokenizer    the vocabulary of a model that another program trained; it departs from the first law
     ByteTokenizer        GPT-2's byte-level BPE, which normalises nothing
+    WordPieceTokenizer   BERT's WordPiece; it departs from the first law
 
 The laws, for any Unicode text x and any ids:
 
@@ -21,7 +22,7 @@ from transduce.text.word_edges import WordEdges
 
 LearnedKind = Literal["bpe", "characters"]
 """The kinds of tokenizer that can be learned from any text."""
-TokenizerKind = Literal["bpe", "characters", "words", "imported", "byte_pieces"]
+TokenizerKind = Literal["bpe", "characters", "words", "imported", "byte_pieces", "word_pieces"]
 """The kinds of tokenizer that can be saved."""
 
 

@@ -16,6 +16,7 @@ from transduce.text import (
     character_tokenizer,
     imported_tokenizer,
     sentencepiece_file,
+    word_piece_tokenizer,
     word_tokenizer,
 )
 from transduce.text.bpe_tokenizer import BpeTokenizer
@@ -24,6 +25,7 @@ from transduce.text.character_tokenizer import CharacterTokenizer
 from transduce.text.imported_tokenizer import ImportedTokenizer
 from transduce.text.tokenizer import LearnedKind, Tokenizer
 from transduce.text.vocabulary import REMEDY
+from transduce.text.word_piece_tokenizer import WordPieceTokenizer
 from transduce.text.word_tokenizer import WordTokenizer
 
 TOKENIZER, SOURCE_TOKENIZER = "tokenizer.model", "source_tokenizer.model"
@@ -58,5 +60,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
         return WordTokenizer.from_bytes(content, name=str(path))
     if content.startswith(byte_tokenizer.HEADER):
         return ByteTokenizer.from_bytes(content, name=str(path))
+    if content.startswith(word_piece_tokenizer.HEADER):
+        return WordPieceTokenizer.from_bytes(content, name=str(path))
     reader = CharacterTokenizer if content.startswith(character_tokenizer.HEADER) else BpeTokenizer
     return reader.from_bytes(content, name=str(path))

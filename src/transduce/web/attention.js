@@ -107,7 +107,7 @@ function describePair({ json, names }) {
 }
 
 // Returns one sentence on what a view shows.
-function aboutView(state, { heads, queries: rows, sides: [queries, keys] }) {
+function aboutView(state, { heads, isPart, queries: rows, sides: [queries, keys] }) {
   const { view, combine } = state;
   const faintest = faintestLine(rows.length, state, null);
   const left = faintest > INVISIBLE ? ` Of so many lines, those below ${faintest.toFixed(2)} appear only for a token.` : "";
@@ -117,6 +117,6 @@ function aboutView(state, { heads, queries: rows, sides: [queries, keys] }) {
     head: `A line joins a query on the left${of(queries)} to a key on the right${of(keys)} that it attends to: the stronger the line, the larger the weight.${colours}${left}`,
     model: "Each square is one head: its rows are queries, its columns keys, and a stronger colour means more weight. The number is the mean entropy of the rows in bits, 0 if every query attends to one key only.",
     neuron: "How one weight is computed: the query and the key give a score, the softmax over all keys turns scores into weights, and the output is the sum of the values times their weights.",
-    matrix: `A row is a query${of(queries)}, a column is a key${of(keys)}, and the cell is the weight between them; a row sums to 1.`,
+    matrix: `A row is a query${of(queries)}, a column is a key${of(keys)}, and the cell is the weight between them; a row sums to 1${isPart ? " with what goes to the other text" : ""}.`,
   }[view];
 }

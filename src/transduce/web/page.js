@@ -61,6 +61,10 @@ function clear() {
   markStale(false);
   element("others").hidden = true;
   element("copy").disabled = true;
+  stopLooking();
+}
+
+function stopLooking() {
   look.removeAttribute("href");
   look.setAttribute("aria-disabled", "true");
 }
@@ -94,12 +98,14 @@ function show(answer, asked) {
   );
   element("others").hidden = translation.alternatives.length < 2;
   element("copy").disabled = false;
-  if (translation.alternatives[0].sentences.length) {
+  stopLooking(); // no model has the attention of two in turn
+  if (translation.alternatives[0].sentences.length && !translation.pivot) {
     look.href = attentionAddress(asked.text, translation.alternatives[0], answer.model);
     look.removeAttribute("aria-disabled");
   }
+  const between = translation.pivot ? ` Between them: “${translation.pivot.text}”` : "";
   const lost = translation.missing.length ? ` Missing in the translation: ${translation.missing.join(", ")}.` : "";
-  showStatus(`${answer.model}.${lost}`, Boolean(lost));
+  showStatus(`${answer.model}.${between}${lost}`, Boolean(lost));
 }
 
 async function translate(attempt = 1) {

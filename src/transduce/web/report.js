@@ -15,10 +15,11 @@ export function readReport(given) {
   const start = { text: "<start>", wordText: "<start>", side: "start", index: -1, word: null, isSpecial: true };
   const read = target.length ? [start, ...target.slice(0, -1)] : [];
   const axes = { source, target, read, "source+read": [...source, ...read] };
-  const names = sideNames(source, target);
+  const names = sideNames(source, target, json.second);
   const blocks = Object.entries(json.blocks).map(([name, block]) => plainStack(name, block, axes, names));
   const first = blocks.find(({ axes: [queries, keys] }) => queries === "target" && keys === "source") ?? blocks[0];
-  const stacks = Object.fromEntries([...blocks, ...joinedStacks(blocks, axes)].map((stack) => [stack.name, stack]));
+  const derived = [...joinedStacks(blocks, axes), ...betweenTexts(blocks, json.second)];
+  const stacks = Object.fromEntries([...blocks, ...derived].map((stack) => [stack.name, stack]));
   return { json, source, target, names, stacks, first: first.name, steps: target.length };
 }
 
@@ -41,8 +42,9 @@ function fromVersion1({ weights, entropy, numbers, alignment, ...others }) {
   };
 }
 
-// Names the two sides. A network with only one side has a text and no translation.
-function sideNames(source, target) {
+// Names the two sides. A network with only one side has a text, or two, and no translation.
+function sideNames(source, target, second) {
+  if (second) return { source: "texts A, B", target: "text" };
   return source.length && target.length
     ? { source: "source", target: "translation" }
     : { source: "text", target: "text" };
@@ -181,6 +183,39 @@ function joinedStacks(parts, axes) {
     locate: (q, k) => partAt(q, k) && { name: partAt(q, k).name, q: within(q), k: within(k) },
   };
   return [stack];
+}
+
+// Returns the four parts of a block in which two texts that were read together attend to themselves and to each other.
+function betweenTexts(blocks, second) {
+  if (!second) return [];
+  const texts = { A: [0, second], B: [second, Infinity] };
+  const pairs = ["AA", "AB", "BA", "BB"].map((pair) => [...pair]);
+  const whole = blocks.filter(({ axes: [queries, keys] }) => queries === "source" && keys === "source");
+  return whole.flatMap((stack) => pairs.map(([from, to]) => partOfStack(stack, from, to, texts)));
+}
+
+function partOfStack(stack, from, to, texts) {
+  const [queries, keys] = [stack.queries.slice(...texts[from]), stack.keys.slice(...texts[to])];
+  const [row, column] = [texts[from][0], texts[to][0]];
+  const weight = (layer, head, q, k) => stack.weight(layer, head, q + row, k + column);
+  return {
+    ...stack,
+    name: `${stack.name}_${from}${to}`,
+    title: `text ${from} → ${from === to ? "itself" : `text ${to}`}`,
+    sides: [`text ${from}`, `text ${to}`],
+    isPart: true,
+    queries,
+    keys,
+    weight,
+    entropy: (layer, head) => meanEntropy((q, k) => stack.weight(layer, head, q + row, k), queries, stack.keys),
+    locate: (q, k) => ({ name: stack.name, q: q + row, k: k + column }),
+  };
+}
+
+function meanEntropy(weight, queries, keys) {
+  const bits = (value) => (value > 0 ? -value * Math.log2(value) : 0);
+  const rows = queries.map((_, q) => keys.reduce((sum, _key, k) => sum + bits(weight(q, k)), 0));
+  return rows.reduce((sum, row) => sum + row, 0) / rows.length;
 }
 
 const BEGINS_A_WORD = /^(▁|<.+>$|[\p{P}\p{S}]|[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}])/u;

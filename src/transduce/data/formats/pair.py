@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from transduce.data.config import Column
+from transduce.data.config import Column, DataConfig
 from transduce.text.trees import TreePart
 
 
@@ -28,3 +28,8 @@ class Selection:
     target_column: Column | None = None
     tree_keeps: tuple[TreePart, ...] = ()
     """What the symbols of trees keep."""
+
+    @classmethod
+    def of(cls, data: DataConfig) -> "Selection":
+        """Return what a run reads of every file."""
+        return cls(data.source_language, data.target_language, data.source_column, data.target_column, data.tree_keeps)
