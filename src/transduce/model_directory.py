@@ -86,6 +86,8 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     source_end: bool = True
     """Whether a source ends in the end token (format 2 if not)."""
     languages: Languages = Languages()
+    targets: dict[str, str] = {}
+    """The tag before sources for each language that needs one to be translated to (format 2)."""
     weights: Storage = "float32"
     longest_sentence: PositiveInt | None = None
     """The number of pieces of the longest training sentence."""
@@ -98,6 +100,7 @@ class Description(BaseModel, frozen=True, extra="forbid"):
         """Return the content of config.json: format 1 if its keys suffice, else format 2."""
         architecture = stated(self.architecture)
         later = {"tokenizer": self.tokenizer, "source_tokenizer": self.source_tokenizer, "source_end": self.source_end}
+        later["targets"] = self.targets
         said = {key: value for key, value in later.items() if value != type(self).model_fields[key].default}
         version = 1 if FORMAT_1.obstacle(self.architecture) is None and not said else 2
         keys = self.model_dump(mode="json", exclude=set(later))

@@ -143,6 +143,30 @@ def test_a_damaged_file_is_one_line(corpus: Path, tmp_path: Path) -> None:
     assert "Traceback" not in output
 
 
+def test_a_cluster_loses_a_machine(corpus: Path, expected: bytes, tmp_path: Path) -> None:
+    """Two machines, as far as Ray can tell, in RAY_ADDRESS; the second, with the actors, dies at work."""
+    words = command(f"{corpus}/*.txt", "--runner", "ray", "--part-lines", str(LINES), "--output", str(tmp_path / "out"))
+    script = f"""
+import os, pathlib, subprocess, time
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args=dict(num_cpus=1, include_dashboard=False))
+machine = cluster.add_node(num_cpus=2)
+work = subprocess.Popen({words!r}, env=dict(os.environ, RAY_ADDRESS=cluster.address))
+while len(list(pathlib.Path({str(tmp_path / "out")!r}).glob("*.txt"))) < 2 and work.poll() is None:
+    time.sleep(0.05)
+assert work.poll() is None, work.poll()
+cluster.remove_node(machine, allow_graceful=False)
+code = work.wait()
+cluster.shutdown()
+raise SystemExit(code)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, text=True, timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert translated(tmp_path / "out") == expected
+    assert len(finished_parts(tmp_path / "out")) == PARTS
+
+
 def test_map_batches_keeps_rows_together(corpus: Path, expected: bytes, tmp_path: Path) -> None:
     script = f"""
 import os; os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

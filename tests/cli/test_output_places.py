@@ -26,6 +26,11 @@ TRAINING = ("--train", "corpus.tsv", "--from", "en", "--to", "de", "--preset", "
 SMALL = ("model.d_model=16", "model.heads=2", "model.d_ff=24", "model.layers=1", "model.vocabulary_size=320")
 SHORT = ("training.steps=2", "training.checkpoint_every=1", "training.validate_every=2")
 TRAIN = ("train", *TRAINING, *(word for key in (*SMALL, *SHORT) for word in ("--set", key)))
+KEYS = tuple(word for key in (*SMALL, *SHORT) for word in ("--set", key))
+HELD_OUT = ("--valid", "corpus.tsv", "--test", "corpus.tsv", "--threads", "1")
+DISTILL = ("distill", "model", "--text-file", "new.txt", "--train", "corpus.tsv", "--student", "tiny", *HELD_OUT, *KEYS)
+REVERSE = ("back-translate", "--reverse-model", "model", "--text-file", "new.txt", "--train", "corpus.tsv")
+BACK_TRANSLATE = (*REVERSE, "--preset", "tiny", *HELD_OUT, *KEYS)
 LEARN_TREES = (
     "train",
     "--train",
@@ -65,6 +70,8 @@ OUTPUTS: dict[str, tuple[Output, ...]] = {
         Output("output", ("translate", "model", "text.txt", "--output", "PLACE", "--shard", "1/1"), is_folder=True),
     ),
     "merge": (Output("output", ("merge", "parts", "--output", "PLACE", "--force"), ending=".txt"),),
+    "distill": (Output("output", (*DISTILL, "--output", "PLACE"), is_folder=True),),
+    "back_translate": (Output("output", (*BACK_TRANSLATE, "--output", "PLACE"), is_folder=True),),
     "compare": (Output("html", ("compare", "run", "other_run", "--html", "PLACE"), ending=".html"),),
     "filter_corpus": (
         Output("output", ("filter", "corpus.tsv", "--output", "PLACE"), ending=".tsv"),
@@ -102,6 +109,8 @@ INPUTS = {("train", "experiment"), ("evaluate", "reference"), ("evaluate", "hypo
 STDOUT: dict[str, tuple[str, ...]] = {
     "demo": ("demo", "--pairs", "5", "--write-corpus", "corpus"),
     "train": ("train", "--preset", "tiny", "--write-experiment", "new.toml"),
+    "distill": (*DISTILL, "--output", "student"),
+    "back_translate": (*BACK_TRANSLATE, "--output", "better"),
     "average": ("average", "run"),
     "translate": ("translate", "model", "--text", "it rains"),
     "merge": ("merge", "parts", "--output", "merged.txt"),
@@ -124,7 +133,7 @@ STDOUT: dict[str, tuple[str, ...]] = {
 }
 WITHOUT_STDOUT = {"serve"}
 """The server goes on: its log has the address as well."""
-LONG = {("demo", "output"), ("demo", "json_file"), ("paper", "output")}
+LONG = {("demo", "output"), ("demo", "json_file"), ("paper", "output"), ("back_translate", "output")}
 """Outputs of work that takes half a minute: only places that the command refuses before it begins."""
 
 
@@ -142,6 +151,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, commands: ForkedCommands)
     make_model(folder / "model", seed=3, steps=0)
     write_lines(folder / "corpus.tsv", [f"{s}\t{t}" for s, t in zip(SOURCES, TARGETS, strict=True)] * 20)
     write_lines(folder / "text.txt", SOURCES)
+    write_lines(folder / "new.txt", [f"the dog sings {n}" for n in range(20)])
     write_folder(folder / "marian")
     write_model(folder / "writer")
     write_lines(folder / "trees.ptb", ["(S (NP (DT a) (NN dog)) (VP (VBZ runs)))"] * 20)

@@ -5,12 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from transduce.errors import DataError
 from transduce.evaluation.protocols import detokenised, paper
 from transduce.evaluation.scores import score
-from transduce.evaluation.significance import paired_bootstrap
+from transduce.evaluation.significance import SAMPLES, intervals_of_differences, paired_bootstrap
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +92,23 @@ def test_systems_of_unequal_length_are_refused() -> None:
 def test_nothing_is_logged(capfd: pytest.CaptureFixture[str], references: list[str]) -> None:
     paired_bootstrap(references, references, [references], protocol=detokenised(), samples=10)
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_interval_is_that_of_test_sets_drawn_for_both_systems_at_once(
+    references: list[str], hypotheses: list[str], worse_hypotheses: list[str]
+) -> None:
+    """The oracle scores every drawn test set from its text."""
+    protocol, few = detokenised(), slice(0, 8)
+    refs, one, two = references[few], worse_hypotheses[few], hypotheses[few]
+    draws = np.random.default_rng(12345).choice(len(refs), size=(SAMPLES, len(refs)), replace=True)
+    chrf = protocol.make_metrics()["chrF2"]
+
+    def drawn(lines: list[str], draw: list[int]) -> float:
+        return chrf.corpus_score([lines[n] for n in draw], [[refs[n] for n in draw]]).score
+
+    gaps = [drawn(two, draw) - drawn(one, draw) for draw in draws.tolist()]
+    found = intervals_of_differences(one, two, [refs], protocol=protocol)
+    assert found["chrF2"] == pytest.approx(np.quantile(gaps, [0.025, 0.975]), abs=1e-3)
+    assert set(found) == set(protocol.make_metrics())
+    same = intervals_of_differences(one, one, [refs], protocol=protocol)
+    assert set(same.values()) == {(0.0, 0.0)}

@@ -24,6 +24,7 @@ from transduce.engine import Precision
 from transduce.errors import RunError, TransduceError
 from transduce.extras import require
 from transduce.progress import Progress
+from transduce.translator.several_targets import toward
 from transduce.translator.terminology import Glossary
 from transduce.translator.translator import Translator
 
@@ -36,7 +37,8 @@ Batch = Mapping[str, Any]
 class ActorConfig:
     """What an actor loads, and the settings that its translations must have."""
 
-    models: tuple[str, ...]
+    model: str
+    target: str | None
     precision: Precision
     search: DecodingConfig
     glossary: Glossary
@@ -48,10 +50,11 @@ class PartActor:
     """Translates parts in a process of its own."""
 
     def __init__(self, config: ActorConfig) -> None:
-        translator = Translator.load(*config.models, precision=config.precision, threads=config.threads)
+        loaded = Translator.load(config.model, precision=config.precision, threads=config.threads)
+        translator = toward(loaded, config.target)
         self.translation = PartTranslation(translator, config.search, config.glossary)
         if self.translation.settings != config.settings:
-            raise RunError(f"{', '.join(config.models)} is another model on this worker than where the work was begun.")
+            raise RunError(f"{config.model} is another model on this worker than where the work was begun.")
 
     def __call__(self, batch: Batch) -> dict[str, list[str]]:
         """Return the translations of the parts of a batch."""
@@ -104,11 +107,12 @@ def translate_with_ray(
         try:
             counts = _line_counts(text, progress=progress)
             starts = [0, *accumulate(counts)]
-            finished = {name: entry.source for name, entry in writer.finished.items()}
+            entries = writer.finished
+            finished = {name: entry.source for name, entry in entries.items()}
             files = [(n, starts[n]) for n, count in enumerate(counts) if text.names(n, count) - finished.keys()]
             most = workers or max(1, int(_processors() // config.threads))
             with progress.stage("translating", total=starts[-1], unit="lines") as stage:
-                stage.advance(sum(entry.lines for entry in writer.finished.values()))
+                stage.advance(sum(entry.lines for entry in entries.values()))
                 for made in _translated(files, PartReader(text, folder, finished), config, most=most):
                     writer.write(**{**made, "output": Output(**made["output"])})
                     stage.advance(made["lines"])

@@ -69,24 +69,18 @@ def distill(
     """
     from transduce.cli.translate_parts import files_of
     from transduce.errors import ConfigError
-    from transduce.model_directory import find_model, read_description
+    from transduce.model_directory import Languages, find_model, read_description
     from transduce.pipeline.command import request_of
     from transduce.pipeline.distilling import Distillation, distillation_stages
 
     if bool(teachers) == bool(teacher_output):
         raise ConfigError("Give a teacher, or --teacher-output FILE with its translations of the text.")
-    known = read_description(find_model(teachers[0])).languages if teachers else None
+    known = read_description(find_model(teachers[0])).languages if teachers else Languages()
     asked = Distillation(
         text=files_of(text_file),
-        real=request_of(
-            overrides=overrides or (),
-            corpora={"train": train_text, "valid": valid_text, "test": test_text},
-            data={
-                "source_language": source_language or (known and known.source),
-                "target_language": target_language or (known and known.target),
-            },
-            training={"threads": threads},
-        ),
+        real=request_of(overrides=overrides or (), training={"threads": threads}),
+        corpora={"train": train_text or [], "valid": valid_text or [], "test": test_text or []},
+        languages=(source_language or known.source, target_language or known.target),
         teachers=tuple(teachers or ()),
         teacher_output=files_of(teacher_output) if teacher_output else (),
         reverse_model=reverse_model,
@@ -96,6 +90,8 @@ def distill(
         beam=beam,
         threads=threads,
     )
+    if not train_text and not test_text:
+        typer.echo("transduce: without --train or --test the references are the teacher's own translations", err=True)
     models = {**({"teacher": teachers} if teachers else {}), "student": [str(output)]}
     run_and_compare(
         lambda context: distillation_stages(asked, output.absolute(), context),

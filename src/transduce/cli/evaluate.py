@@ -150,7 +150,13 @@ def _evaluate(request: _EvaluationRequest, *, progress: "Progress") -> _Result:
 
     model = None
     if request.model is not None:
-        model = open_model(request.model, search=request.search, precision=request.precision, threads=request.threads)
+        model = open_model(
+            request.model,
+            search=request.search,
+            precision=request.precision,
+            threads=request.threads,
+            target=request.languages[1],
+        )
     source, target = request.languages
     if model is not None:
         source, target = source or model.translator.languages.source, target or model.translator.languages.target

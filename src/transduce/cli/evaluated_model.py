@@ -12,6 +12,7 @@ from transduce.machine import processor_name
 from transduce.model_directory import WEIGHTS, Description
 from transduce.translator import Translator
 from transduce.translator.parsing import parse_all, writes_trees
+from transduce.translator.several_targets import toward
 from transduce.translator.translator import WantedPrecision
 
 
@@ -23,10 +24,17 @@ class EvaluatedModel(NamedTuple):
 
 
 def open_model(
-    name: str, *, search: DecodingOptions, precision: WantedPrecision = "float32", threads: int | None = None
+    name: str,
+    *,
+    search: DecodingOptions,
+    precision: WantedPrecision = "float32",
+    threads: int | None = None,
+    target: str | None = None,
 ) -> EvaluatedModel:
     """Load a model; `search` overrides the model's own search settings."""
     translator = load_translator(name, precision=precision, threads=threads)
+    if target is not None:
+        translator = toward(translator, target, is_strict=False)
     directory = translator.models[0]
     # Score the output of the search, without repairs of placeholders, punctuation and capitals.
     options: DecodingOptions = {"keep_placeholders": "report", "keep_form": False, **search}

@@ -50,14 +50,15 @@ def draw(content: str) -> None:
 
     found = json.loads(content)
     console = SafeConsole(highlight=False)
-    console.print(Text(f"{found['sentences']:,} test sentences, gaps to the first line with their 95 % intervals:"))
+    console.print(Text(f"{found['sentences']:,} test sentences, gaps to the first model with 95 % intervals:"))
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("", "BLEU", "gap", "chrF2", "gap", "sentences/s", "MB"):
+    for title in ("", "BLEU", "gap", "chrF2", "sentences/s", "MB"):
         table.add_column(title, justify="left" if not title else "right")
     for label, row in found["models"].items():
-        gaps = {name: f"{gap:+.1f} [{low:+.1f}, {high:+.1f}]" for name, (gap, low, high) in row.get("gap", {}).items()}
-        cells = [cell for name in ("BLEU", "chrF2") for cell in (f"{row[name]:.1f}", gaps.get(name, ""))]
-        table.add_row(Text(label), *cells, f"{row['sentences_per_second']:,.0f}", f"{row['megabytes']:.1f}")
+        gap, low, high = row.get("gap", {}).get("BLEU", (0.0, 0.0, 0.0))
+        own = f"{gap:+.1f} [{low:+.1f}, {high:+.1f}]" if "gap" in row else ""
+        scores = (f"{row['BLEU']:.1f}", own, f"{row['chrF2']:.1f}")
+        table.add_row(Text(label), *scores, f"{row['sentences_per_second']:,.0f}", f"{row['megabytes']:.1f}")
     console.print(table)
 
 

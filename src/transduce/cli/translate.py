@@ -24,7 +24,7 @@ from transduce.cli.options import (
 )
 from transduce.cli.translate_documents import DocumentRequest, fill_documents, requested_documents, require_place
 from transduce.cli.translate_parts import PartsRequest, refuse_parts_only, translate_parts
-from transduce.cli.translated_lines import LineWriter
+from transduce.cli.translated_lines import LineWriter, word_aligner
 from transduce.errors import shown
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from transduce.decoding.config import DecodingConfig
     from transduce.progress import Progress
     from transduce.translator import Glossary, Translation, Translator
-    from transduce.translator.word_alignment import WordAligner
 
 
 def translate(
@@ -163,16 +162,12 @@ def translate(
 
     wanted = Glossary(()) if glossary is None else read_glossary(glossary, mode=terms)
     if shard is not None or runner is not None:
-        refused: dict[str, object] = {
-            "--text": text,
-            "--format": format_name,
-            "--overwrite": overwrite,
-            "--resume": resume,
-        }
-        refused |= {"--from": source_language, "--to": target_language, "--leave-below": leave_below}
+        refused: dict[str, object] = {"--text": text, "--format": format_name, "--overwrite": overwrite}
+        refused |= {"--from": source_language, "--leave-below": leave_below, "--resume": resume}
         refused |= {"--source-column": source_column, "--target-column": target_column, "--force": force}
         refused |= {"--json": json_output, "--alignments": alignments, "--alternatives": alternatives}
-        parts = PartsRequest(model, tuple(files or ()), output, shard, runner, workers, part_lines, precision, threads)
+        named = (model, target_language, tuple(files or ()), output)
+        parts = PartsRequest(*named, shard, runner, workers, part_lines, precision, threads)
         translate_parts(parts, given_options(options), glossary=wanted, refused=refused)
         return
     refuse_parts_only({"--workers": workers, "--part-lines": part_lines})
@@ -195,10 +190,12 @@ def translate(
         _refuse_two_columns(alignments=alignments, alternatives=alternatives, json_output=json_output)
         refuse_to_overwrite(output, force=force)
     from transduce.cli.loading import load_translator
+    from transduce.translator.several_targets import toward
 
     translator = load_translator(model, precision=precision, threads=threads)
+    translator = toward(translator, target_language, is_strict=not request.documents)
     config = translator.configure(**given_options(options))
-    lines = LineWriter(json_output, aligner=_aligner(translator) if alignments else None)
+    lines = LineWriter(json_output, aligner=word_aligner(translator) if alignments else None)
     if request.documents:
         fill_documents(translator, config, request, glossary=wanted)
         return
@@ -288,12 +285,6 @@ def _losses(translation: "Translation") -> tuple[str, ...]:
     return (*translation.missing, *translation.missing_numbers)
 
 
-def _aligner(translator: "Translator") -> "WordAligner":
-    from transduce.translator.word_alignment import WordAligner
-
-    return WordAligner(translator)
-
-
 def inputs_of(text: str | None, files: list[str]) -> "Iterator[BinaryIO]":
     """Return the streams to read; raise an error for a missing file before a model is loaded."""
     import io
@@ -356,10 +347,10 @@ def _refuse_two_columns(*, alignments: bool, alternatives: int | None, json_outp
 def _refuse_documents_only(request: DocumentRequest) -> None:
     from transduce.errors import DataError
 
-    texts = (*request.languages, *request.columns)
+    texts = (request.languages[0], *request.columns)
     if request.overwrite or request.resume or any(texts) or request.leave_below is not None:
         raise DataError(
-            "--overwrite, --resume, --leave-below, --from, --to, --source-column and --target-column are for "
+            "--overwrite, --resume, --leave-below, --from, --source-column and --target-column are for "
             "documents. Give a file with the ending of a document (see --help), or name its format with --format."
         )
 

@@ -22,6 +22,8 @@ class PartsRequest:
     """The options given on the command line."""
 
     model: str
+    target: str | None
+    """The language to translate to; the model's own if None."""
     files: Sequence[str]
     output: Path | None
     shard: str | None
@@ -52,13 +54,15 @@ def translate_parts(
     from transduce.cli.loading import load_translator
     from transduce.cli.terminal import terminal_progress
     from transduce.files import require_place_for_folder
+    from transduce.translator.several_targets import toward
 
     shard = Shard() if request.shard is None else _shard(request.shard)
     text = LargeText(files_of(request.files), request.part_lines or LINES_OF_A_PART)
     require_place_for_folder(folder)
     if request.shard is None:
         require_ray()
-    translator = load_translator(request.model, precision=request.precision, threads=request.threads)
+    loaded = load_translator(request.model, precision=request.precision, threads=request.threads)
+    translator = toward(loaded, request.target)
     translation = PartTranslation(translator, translator.configure(**search), glossary)
     settings = json.loads(json.dumps({**translation.settings, "lines of a part": text.part_lines}))
     header = Header(shard=shard, files=tuple(path.name for path in text.files), settings=settings)
@@ -68,7 +72,8 @@ def translate_parts(
                 fill(folder, text.parts(), header, translation, progress=progress)
             else:
                 config = ActorConfig(
-                    models=(str(translator.models[0].folder.absolute()),),
+                    model=str(translator.models[0].folder.absolute()),
+                    target=request.target,
                     precision=translator.precision,
                     search=translation.search,
                     glossary=glossary,

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 from transduce.errors import shown
 
 if TYPE_CHECKING:
-    from transduce.translator import Translation
+    from transduce.translator import Translation, Translator
     from transduce.translator.word_alignment import WordAligner, WordPairs
+
+
+def word_aligner(translator: "Translator") -> "WordAligner":
+    """Return what finds the word pairs of a translator's translations."""
+    from transduce.translator.word_alignment import WordAligner
+
+    return WordAligner(translator)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from transduce.text.language_names import is_known_language
 from transduce.text.tokenizer import TokenizerKind
 from transduce.text.trees import TreePart
 from transduce.text.vocabulary import is_tag
@@ -50,7 +51,8 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstri
     every epoch. "equal" is as many pairs as `data.train` has, or all if there are fewer."""
 
     tag: str | None = None
-    """A mark such as >>de<< before every source of this corpus."""
+    """A mark such as >>de<< before every source of this corpus. If it names a language and people wrote the sources,
+    the model translates into that language, too: `translate --to de` puts the tag before every sentence."""
 
     synthetic: bool = False
     """A model wrote the sources. The trained model then keeps no hashes of them: no test set is made of them."""
@@ -239,6 +241,12 @@ class DataConfig(BaseModel, frozen=True, extra="forbid", use_attribute_docstring
     def training_corpora(self) -> tuple[CorpusConfig, ...]:
         """`train`, if given, as the first corpus, and `corpora`."""
         return ((CorpusConfig(files=self.train),) if self.train else ()) + self.corpora
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """The tag of each language that a tag such as >>de<< names, by corpora that people wrote."""
+        tags = [corpus.tag for corpus in self.corpora if corpus.tag is not None and not corpus.synthetic]
+        return {tag[2:-2]: tag for tag in tags if is_known_language(tag[2:-2])}
 
     @property
     def has_training_text(self) -> bool:

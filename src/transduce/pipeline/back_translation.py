@@ -8,31 +8,25 @@ RUN/mixed/       a run on real and written pairs; a tag marks written sources (C
 RUN/             a run that begins with mixed/ and ends on real pairs alone
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from transduce.bulk.parts import LargeText
-from transduce.data.config import DataConfig
-from transduce.data.formats import Corpus, Selection
-from transduce.data.held_out import SplitPart, held_out_sizes, hold_out
-from transduce.data.sentence_hashes import Hashes, hashes_after_folding
+from transduce.data.formats import Selection
 from transduce.decoding.config import DecodingOptions
-from transduce.errors import DataError
 from transduce.experiment import merged
-from transduce.files import directory_written_atomically, manifest_fault
+from transduce.pipeline.divided_pairs import SPLITS, DividedPairs
 from transduce.pipeline.made_pairs import PART_LINES, PairsStage, PartsStage, WritingModel
 from transduce.pipeline.planning import TrainRequest
-from transduce.pipeline.stages import RunStage, StageContext, StopRequested
+from transduce.pipeline.stages import RunStage, StageContext
 from transduce.pipeline.whole_run import WholeRun
 
 TAG = ">>bt<<"
-_SPLITS = ("train", "valid", "test")
-TextPair = tuple[str, str]
+_BUDGETS = ("steps", "epochs", "time", "patience", "validate_every", "checkpoint_every", "seed", "precision")
+_ALSO_AT_THE_END = frozenset(f"training.{key}" for key in _BUDGETS)
+"""The settings that the last training takes over from the others; its schedule is that of fine-tuning."""
 
 
 @dataclass(frozen=True)
@@ -44,77 +38,13 @@ class BackTranslation:
     corpora: Mapping[str, Sequence[str]]
     """The real pairs: names of corpora for train, and perhaps for valid and test."""
     real: TrainRequest
-    """The preset and settings of all trainings but the last."""
+    """The preset and settings of all trainings; of them the last takes budgets and the seed alone."""
     languages: tuple[str | None, str | None] = (None, None)
     reverse_model: str | None = None
     search: DecodingOptions | None = None
     weight: float | Literal["equal"] = "equal"
     tag: str = TAG
     threads: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class DividedPairs:
-    """Divides the real pairs into splits, once for all trainings, and writes each also from target to source."""
-
-    folder: Path
-    corpora: Mapping[str, Sequence[str]]
-    selection: Selection
-    context: StageContext
-    needs: Sequence[RunStage] = ()
-    name: str = "dividing the real pairs"
-
-    @property
-    def result(self) -> Path:
-        """train.tsv, valid.tsv, test.tsv, and each of them with turned- before its name."""
-        return self.folder
-
-    def is_done(self) -> bool:
-        """Return whether the files are whole and of these corpora."""
-        try:
-            return manifest_fault(self.folder) is None and self._of() == (self.folder / "of.json").read_text("utf-8")
-        except OSError:
-            return False
-
-    def run(self, *, stop_requested: StopRequested) -> bool:
-        """Read, divide and write the pairs; this is quick, so it ignores `stop_requested`."""
-        splits = {split: list(self._read(split)) for split in _SPLITS}
-        sources, targets = (hashes_after_folding(pair[side] for pair in splits["train"]) for side in range(2))
-        given = DataConfig(**{split: self.corpora.get(split, ()) for split in _SPLITS})
-        valid, test = held_out_sizes(given, len(sources))
-        parts = hold_out(sources, targets, valid=valid, test=test, seed=given.held_out_seed)
-        for split, part in (("valid", SplitPart.VALID), ("test", SplitPart.TEST), ("train", SplitPart.TRAIN)):
-            chosen = [pair for pair, own in zip(splits["train"], parts.tolist(), strict=True) if own == part]
-            splits[split] = chosen if split == "train" or not splits[split] else splits[split]
-        if not all(splits.values()):
-            raise DataError("Too few pairs to hold some out for validation and test. Give more, or --valid and --test.")
-        with directory_written_atomically(self.folder) as beside:
-            for split, pairs in splits.items():
-                for name, side in (("", 1), ("turned-", -1)):
-                    content = "".join("\t".join(pair[::side]) + "\n" for pair in pairs)
-                    (beside / f"{name}{split}.tsv").write_bytes(content.encode())
-            (beside / "of.json").write_text(self._of(), encoding="utf-8")
-            (beside / "README.md").write_text("The real pairs; turned-: target first.\n", encoding="utf-8")
-        return True
-
-    def file(self, split: str, *, turned: bool = False) -> str:
-        """Return the name of a file of pairs."""
-        return str(self.folder / f"{'turned-' if turned else ''}{split}.tsv")
-
-    def held_out_targets(self) -> Hashes:
-        """Return sorted hashes of the targets that are held out."""
-        pairs = (pair for split in ("valid", "test") for pair in Corpus(self.file(split)).pairs())
-        return np.unique(hashes_after_folding(pair.target for pair in pairs))
-
-    def _read(self, split: str) -> Iterable[TextPair]:
-        for name in self.corpora.get(split, ()):
-            for pair in Corpus(name, self.selection).pairs():
-                if not pair.skipped and pair.source.strip() and pair.target.strip():
-                    yield " ".join(pair.source.split()), " ".join(pair.target.split())
-
-    def _of(self) -> str:
-        files = [file.path for names in self.corpora.values() for name in names for file in Corpus(name).files]
-        return json.dumps([[str(path), path.stat().st_size] for path in files])
 
 
 def back_translation_stages(asked: BackTranslation, folder: Path, context: StageContext) -> list[RunStage]:
@@ -124,7 +54,7 @@ def back_translation_stages(asked: BackTranslation, folder: Path, context: Stage
     text, stages = LargeText(asked.text, PART_LINES), list[RunStage]([divided])
 
     def run(name: str, place: Path, data: dict[str, Any], *needs: RunStage, turned: bool = False) -> WholeRun:
-        own = {split: [divided.file(split, turned=turned)] for split in _SPLITS}
+        own = {split: [divided.file(split, turned=turned)] for split in SPLITS}
         first, second = (target, source) if turned else (source, target)
         languages = {"source_language": first, "target_language": second}
         named = {key: value for key, value in languages.items() if value is not None}
@@ -138,7 +68,7 @@ def back_translation_stages(asked: BackTranslation, folder: Path, context: Stage
         reverse_model = str(folder / "reverse")
     writer = WritingModel((reverse_model,), asked.search or {}, asked.threads)
     written = PartsStage("the reverse model translates", folder / "written", writer, text, before, context)
-    pairs = PairsStage(folder / "pairs", text, written, context, text_is_target=True, held_out=divided.held_out_targets)
+    pairs = PairsStage(folder / "pairs", text, written, context, text_is_target=True, held_out=divided)
     corpus = {"files": [str(pairs.result)], "weight": asked.weight, "tag": asked.tag, "synthetic": True}
     without = run("training without the text, to compare", folder / "without", {})
     mixed = run("training on both", folder / "mixed", {"corpora": [corpus]}, pairs)
@@ -151,5 +81,6 @@ def _ending_on_real_pairs(mixed: WholeRun, without: WholeRun, folder: Path) -> W
         "data": (without.request.sections or {})["data"],
         "training": {**((without.request.sections or {}).get("training", {})), "start_from": str(mixed.folder)},
     }
-    request = TrainRequest(sections=sections)
+    own = [given for given in without.request.overrides if given.partition("=")[0].strip() in _ALSO_AT_THE_END]
+    request = TrainRequest(overrides=own, sections=sections)
     return WholeRun("ending on real pairs", folder, request, (mixed, without), mixed.context)

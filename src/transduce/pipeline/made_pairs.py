@@ -31,24 +31,20 @@ from transduce.bulk.parts import (
     parts_of_lines,
 )
 from transduce.bulk.translation import PartTranslation
-from transduce.data.sentence_hashes import Hashes, are_known, hashes_after_folding
+from transduce.data.sentence_hashes import are_known, hashes_after_folding
 from transduce.decoding.config import DecodingOptions
 from transduce.errors import DataError, RunError
-from transduce.files import file_written_atomically, make_folder, sha256_of_file, write_atomically
+from transduce.files import file_written_atomically, sha256_of_file, write_atomically
 from transduce.model_directory import WEIGHTS, find_model
-from transduce.pipeline.stages import RunStage, StageContext, StopRequested
+from transduce.pipeline.divided_pairs import DividedPairs
+from transduce.pipeline.stages import RunStage, StageContext, StopRequested, say_what_it_holds
 from transduce.sealed_record import sealed, unsealed
 from transduce.translator import Glossary, Translator
+from transduce.translator.several_targets import toward
 
 PART_LINES = 1_000
 _PAIRS_AT_ONCE = 256
 _AT_ONCE_TO_WRITE = 10_000
-
-
-def say_what_it_holds(folder: Path, text: str) -> None:
-    """Write the README.md of a folder."""
-    make_folder(folder)
-    write_atomically(folder / "README.md", f"{text}\n")
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class WritingModel:
 
     def opened(self) -> Callable[[Part], Output]:
         """Load the model, and return what translates a part with it."""
-        translator = Translator.load(*self.names, threads=self.threads)
+        translator = toward(Translator.load(*self.names, threads=self.threads), None)
         plain: DecodingOptions = {"keep_placeholders": "report", "keep_form": False, **self.search}
         return PartTranslation(translator, translator.configure(**plain), Glossary(()), leaves_incomplete_out=True)
 
@@ -107,8 +103,8 @@ class PartsStage:
     text: LargeText
     needs: Sequence[RunStage]
     context: StageContext
-    written: "PartsStage | None" = None
-    """The stage whose outputs stand before the lines of the text, as pairs to score."""
+    written: "PartsStage | LargeText | None" = None
+    """The stage, or files, whose outputs stand before the lines of the text, as pairs to score."""
 
     @property
     def folder(self) -> Path:
@@ -155,14 +151,14 @@ class PartsStage:
     def _parts(self) -> Iterator[Part]:
         if self.written is None:
             return self.text.parts()
-        pairs = zip(self.written.lines(), lines_of(self.text), strict=True)
+        pairs = _zipped(_outputs(self.written), lines_of(self.text), self.text)
         return parts_of_lines((f"{_cell(given)}\t{_cell(wanted)}" for given, wanted in pairs), part_lines=PART_LINES)
 
     def header(self) -> Header:
         """Return all that the outputs depend on besides the text."""
-        sizes: list[JsonValue] = [path.stat().st_size for path in self.text.files]
-        before = {} if self.written is None else {"of": self.written.model.settings()}
-        settings = {**self.model.settings(), "sizes of the files": sizes, **before}
+        settings = {**self.model.settings(), "sizes of the files": _sizes(self.text)}
+        if self.written is not None:
+            settings["of"] = _made_by(self.written)
         return Header(shard=Shard(), files=tuple(path.name for path in self.text.files), settings=settings)
 
 
@@ -188,8 +184,8 @@ class PairsStage:
     scores: PartsStage | None = None
     worst: float = 0.0
     """The share of pairs with the lowest scores that is left out."""
-    held_out: Callable[[], Hashes] | None = None
-    """Returns sorted hashes of lines of the text that may not be trained on."""
+    held_out: DividedPairs | None = None
+    """The stage that says which sentences are held out."""
     name: str = "collecting pairs"
 
     @property
@@ -199,8 +195,10 @@ class PairsStage:
 
     @property
     def needs(self) -> Sequence[RunStage]:
-        """What wrote, and what scored."""
-        return [stage for stage in (self.written, self.scores) if isinstance(stage, PartsStage)]
+        """What wrote, what scored, and what says which sentences are held out."""
+        return [
+            stage for stage in (self.written, self.scores, self.held_out) if not isinstance(stage, LargeText | None)
+        ]
 
     def is_done(self) -> bool:
         """Return whether the pairs are whole, and were made from these outputs and scores."""
@@ -227,7 +225,8 @@ class PairsStage:
                 kept += len(some.lines)
                 stage.advance(len(some.lines))
         if not kept:
-            raise DataError(f"No pair is left of {', '.join(map(str, self.text.files))}: {dict(left_out)}.")
+            why = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "there is no line"
+            raise DataError(f"No pair is left of {', '.join(map(str, self.text.files))}: {why}. Give other text.")
         record = PairsRecord(
             made_from=self._made_from(), sha256_of_pairs=sha256_of_file(self.result), kept=kept, left_out=left_out
         )
@@ -237,16 +236,15 @@ class PairsStage:
         return True
 
     def _judged(self, left_out: Counter[str]) -> Iterator[str]:
-        written = lines_of(self.written) if isinstance(self.written, LargeText) else self.written.lines()
         scores = self._scores() if self.scores else None
         limit = -math.inf if scores is None else float(np.quantile(scores, self.worst))
-        held_out = np.array([], dtype=np.uint64) if self.held_out is None else self.held_out()
-        for number, (own, other) in enumerate(_zipped(lines_of(self.text), written, self.text)):
+        held_out = np.array([], dtype=np.uint64) if self.held_out is None else self.held_out.held_out()
+        for number, (own, other) in enumerate(_zipped(lines_of(self.text), _outputs(self.written), self.text)):
             if not own.strip() or not other.strip():
                 left_out["left out without text on a side"] += 1
             elif scores is not None and scores[number] < limit:
                 left_out[f"left out with a score below {limit:.2f}"] += 1
-            elif len(held_out) and are_known(hashes_after_folding([own]), held_out).any():
+            elif len(held_out) and are_known(hashes_after_folding([own, other]), held_out).any():
                 left_out["left out because they are held out"] += 1
             else:
                 yield "\t".join(_cell(side) for side in ((other, own) if self.text_is_target else (own, other)))
@@ -256,14 +254,24 @@ class PairsStage:
         return np.fromiter(map(float, self.scores.lines()), dtype=np.float64)
 
     def _made_from(self) -> dict[str, JsonValue]:
-        stages = {"written": self.written, "scores": self.scores}
         made: dict[str, JsonValue] = {"worst": self.worst, "text_is_target": self.text_is_target}
-        for name, stage in stages.items():
-            if isinstance(stage, PartsStage):
-                made[name] = json.loads(stage.header().model_dump_json())
-            elif stage is not None:
-                made[name] = [path.stat().st_size for path in (*stage.files, *self.text.files)]
-        return made
+        made |= {"text": _sizes(self.text), "written": _made_by(self.written)}
+        return made if self.scores is None else {**made, "scores": _made_by(self.scores)}
+
+
+def _made_by(written: PartsStage | LargeText) -> JsonValue:
+    if isinstance(written, LargeText):
+        return _sizes(written)
+    found: JsonValue = json.loads(written.header().model_dump_json())
+    return found
+
+
+def _sizes(text: LargeText) -> list[JsonValue]:
+    return [path.stat().st_size for path in text.files]
+
+
+def _outputs(written: PartsStage | LargeText) -> Iterator[str]:
+    return lines_of(written) if isinstance(written, LargeText) else written.lines()
 
 
 def lines_of(text: LargeText) -> Iterator[str]:

@@ -53,6 +53,7 @@ class ModelWriter:
         description = Description(
             architecture=self.experiment.model,
             languages=Languages(source=data.source_language, target=data.target_language),
+            targets=data.targets,
             longest_sentence=int((train.target_lengths if data.text else train.source_lengths).max(initial=1)),
             decoding=self.experiment.decoding.model_dump(mode="json", exclude_defaults=True),
             training={**progressed, "averaged": list(model.steps), "validation": scores, **unit},

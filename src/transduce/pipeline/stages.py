@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from transduce.files import remove_leftovers
+from transduce.files import make_folder, remove_leftovers, write_atomically
 from transduce.progress import Progress
 from transduce.training.distributed import World
 
@@ -52,6 +52,12 @@ class RunStage(Protocol):
 
     def run(self, *, stop_requested: StopRequested) -> bool:
         """Make the result, resuming an earlier start; return False if a request stopped it before the end."""
+
+
+def say_what_it_holds(folder: Path, text: str) -> None:
+    """Write the README.md of a stage's folder."""
+    make_folder(folder)
+    write_atomically(folder / "README.md", f"{text}\n")
 
 
 def run_stages(stages: Sequence[RunStage], *, context: StageContext, stop_requested: StopRequested) -> RunStage | None:

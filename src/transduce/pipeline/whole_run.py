@@ -9,7 +9,7 @@ from transduce.pipeline.averaging import FINISHED
 from transduce.pipeline.command import train
 from transduce.pipeline.planning import TrainRequest, choose_experiment, read_kept_experiment
 from transduce.pipeline.recording import MODEL
-from transduce.pipeline.stages import RunStage, StageContext, StopRequested
+from transduce.pipeline.stages import RunStage, StageContext, StopRequested, say_what_it_holds
 from transduce.progress import Silent
 from transduce.training.trainer import Ending
 
@@ -39,5 +39,6 @@ class WholeRun:
     def run(self, *, stop_requested: StopRequested) -> bool:
         """Train from where an earlier start ended."""
         self.context.progress.note(f"{self.name} in {self.folder}")
+        say_what_it_holds(self.folder, f"{self.name}: a run as of `transduce train`; model/ is the model.")
         result = train(self.request, self.folder, progress=self.context.progress, stop_requested=stop_requested)
         return result.ending is not Ending.STOPPED

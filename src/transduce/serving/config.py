@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError, model_validator
 
-from transduce.errors import ConfigError
+from transduce.errors import ConfigError, TransduceError
+from transduce.model_directory import find_model, read_description
 
 ENVIRONMENT_PREFIX = "TRANSDUCE_SERVE_"
 _LISTS = {"models", "allowed_host", "allowed_origin", "trusted_proxy"}
@@ -156,7 +157,8 @@ def _describe(detail: dict[str, Any], known: list[str]) -> str:
 def child_settings(config: ServingConfig) -> dict[str, Any]:
     """Return the first message to a child: which models it loads, and how it computes."""
     settings = config.model_dump(mode="json", include={"threads", "precision", "memory_limit", "glossary", "terms"})
-    return {"models": name_models(config.models), **settings}
+    models, targets = by_target(name_models(config.models))
+    return {"models": models, "targets": targets, **settings}
 
 
 def name_models(models: Sequence[str]) -> dict[str, str]:
@@ -170,3 +172,19 @@ def name_models(models: Sequence[str]) -> dict[str, str]:
             raise ConfigError(f"Two models would both be called {name}. Rename one of the folders.")
         named[name] = str(full) if path.exists() else given
     return named
+
+
+def by_target(models: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the locations by name, with a name for each language of a model that has several, and those languages."""
+    locations, languages = dict[str, str](), dict[str, str]()
+    for name, location in models.items():
+        try:
+            described = read_description(find_model(location))
+        except TransduceError:  # the child says what is wrong with it
+            locations[name] = location
+            continue
+        if described.languages.target is not None or not described.targets:
+            locations[name] = location
+        for target in described.targets:
+            locations[f"{name}-{target}"], languages[f"{name}-{target}"] = location, target
+    return locations, languages

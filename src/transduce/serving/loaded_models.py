@@ -6,6 +6,7 @@ With a limit, the least recently used models are dropped to make room, never the
 import gc
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from transduce.architectures import is_text_encoder
@@ -15,6 +16,7 @@ from transduce.machine import give_back_freed_memory, resident_bytes
 from transduce.model_directory import WEIGHTS, find_model, read_description
 from transduce.translator import Translator
 from transduce.translator.generating import is_language_model
+from transduce.translator.several_targets import toward
 from transduce.translator.translator import WantedPrecision
 
 if TYPE_CHECKING:
@@ -55,7 +57,16 @@ def try_out(model: "Model", text: str) -> None:
 class LoadedModels:
     """Models by their names."""
 
-    def __init__(self, folders: Mapping[str, str], load: "Callable[[Path], Model]", *, megabytes: int | None) -> None:
+    def __init__(
+        self,
+        folders: Mapping[str, str],
+        load: "Callable[[Path], Model]",
+        *,
+        megabytes: int | None,
+        targets: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`targets` has the language of each name that stands for one of several languages of a model."""
+        self._targets = targets
         self._folders = folders
         self._load = load
         self._megabytes = megabytes
@@ -75,12 +86,20 @@ class LoadedModels:
             size = self._bytes.get(name) or ((folder / WEIGHTS).stat().st_size if (folder / WEIGHTS).exists() else 0)
             self._drop_while_above(size, keep=0)
             before = resident_bytes() or 0
-            model = self._load(folder)
+            model = self._toward_other_language(name) or self._load(folder)
+            if name in self._targets:
+                assert isinstance(model, Translator), "only a model that translates has several targets"
+                model = toward(model, self._targets[name])
             try_out(model, _TRIAL_TEXT)
             give_back_freed_memory()
             self._bytes[name] = max(1, (resident_bytes() or 0) - before)
         self._loaded[name] = model
         return model
+
+    def _toward_other_language(self, name: str) -> "Model | None":
+        """Return a translator of the same model into another language, whose weights can be shared."""
+        same = (own for own in self._loaded if own in self._targets and self._folders[own] == self._folders[name])
+        return next((self._loaded[own] for own in same if name in self._targets), None)
 
     def require_room(self, name: str) -> None:
         """Raise ModelError if the model that was used last does not fit into the limit alone."""

@@ -50,7 +50,9 @@ def serve(inlet: BinaryIO, outlet: BinaryIO) -> None:
     keep_freed_memory()
     threads = settings["threads"] or available_cores()
     loader = partial(load, threads=threads, precision=settings["precision"])
-    models = LoadedModels(settings["models"], loader, megabytes=settings["memory_limit"])
+    models = LoadedModels(
+        settings["models"], loader, megabytes=settings["memory_limit"], targets=settings.get("targets", {})
+    )
     described = {}
     try:
         for name in settings["load"]:

@@ -22,3 +22,8 @@ def code_of_language(name: str) -> str | None:
 def language_name(code: str) -> str:
     """Return the English name of a language tag such as `de` or `de-AT`, or the tag itself if its name is unknown."""
     return _NAMES.get(code.partition("-")[0], code)
+
+
+def is_known_language(code: str) -> bool:
+    """Return whether a tag such as `de` or `de-AT` is that of a language with a known name."""
+    return code.partition("-")[0] in _NAMES

@@ -24,6 +24,8 @@ class TokenizerPair:
     target: Tokenizer
     source_end: bool = True
     """Whether a source ends in the end token."""
+    source_tag: str | None = None
+    """A mark such as >>de<< before every source, for a model that translates into several languages."""
 
     def __post_init__(self) -> None:
         """Refuse two vocabularies that pad with different ids: a network has one padding id."""
@@ -82,9 +84,10 @@ class TokenizerPair:
     @cached_property
     def fingerprint(self) -> str:
         """A hash that is equal for pairs that encode alike; a shared tokenizer's own if sources have ends."""
-        if self.is_shared and self.source_end:
+        if self.is_shared and self.source_end and self.source_tag is None:
             return self.target.fingerprint
         parts = f"{self.source.fingerprint} {self.target.fingerprint} {self.source_end}"
+        parts += "" if self.source_tag is None else f" {self.source_tag}"
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def reversed(self) -> "TokenizerPair":
@@ -101,11 +104,12 @@ class TokenizerPair:
 
     def encode_source(self, text: str) -> list[int]:
         """Return the ids of a source, with its end token if sources have one."""
-        return self.end_source(self.source.encode(text))
+        return self.encode_sources([text])[0]
 
     def encode_sources(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each source, with its end token if sources have one."""
-        return [self.end_source(ids) for ids in self.source.encode_all(texts)]
+        tagged = texts if self.source_tag is None else [f"{self.source_tag} {text}" for text in texts]
+        return [self.end_source(ids) for ids in self.source.encode_all(tagged)]
 
     def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each target with its end token."""
