@@ -1,12 +1,14 @@
 """The languages that models serve, and detection of a text's language."""
 
+from typing import Any
+
 import pytest
 
 from transduce.serving.languages import ServedLanguages, with_pivots
 from transduce.serving.refusal import Refusal
 from transduce.text.language_names import language_name
 
-MODELS = {
+MODELS: dict[str, dict[str, Any]] = {
     "one": {"kind": "translation", "source": "en", "target": "de"},
     "writer": {"kind": "language-model", "source": None, "target": None},
     "other": {"kind": "translation", "source": "fr", "target": "de"},
