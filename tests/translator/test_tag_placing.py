@@ -120,6 +120,11 @@ def test_a_word_that_leans_elsewhere_for_the_most_part_stays_outside() -> None:
     assert placed("It leaves at <b>nine</b>.", "Er geht um neun Uhr.", attention) == "Er geht um <b>neun Uhr</b>."
 
 
+def test_very_many_tags_go_to_the_end_in_no_time() -> None:
+    deep = "<b>" * 2000 + "red" + "</b>" * 2000
+    assert placed(deep, "rot", {}) == "rot" + "<b></b>" * 2000
+
+
 def tagged(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.builds(
         lambda name, own: f"<{name}>{''.join(own)}</{name}>", st.sampled_from("bi"), st.lists(inner, max_size=4)

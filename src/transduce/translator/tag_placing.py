@@ -45,7 +45,7 @@ _OPENED_BY = {"ept": "bpt", "ex": "bx", "ec": "sc"}
 _MARKS = r"[.,:;!?…。，：！？\"'“”„‘’«»()\[\]]"
 _MARKS_FIRST, _MARKS_LAST = re.compile(rf"{_MARKS}*+"), re.compile(rf"(?<!{_MARKS}){_MARKS}*$")
 _JOINS = frozenset("-'’")
-_MOST_WORDS = 300
+_MOST_WORDS, _MOST_TAGS = 300, 50  # with more, the tags go to the end, so that no text takes long
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,8 @@ def with_tags(sentence: TaglessSentence, output: Sequence[int], tokenizers: Toke
         tokenizers.source, Protected(sentence.text, ()), original=sentence.text, has_end=tokenizers.source_end
     )
     text, target = tokens_of_ids(tokenizers.target, output, originals=RESERVED)
+    if len(sentence.tags) > _MOST_TAGS:
+        return text + "".join(tag.opening + tag.closing for tag in sentence.tags)
     weights_TS = attention([token.id for token in source], [token.id for token in target])
     aligned = _AlignedWords.of(sentence.text, text, source, target, weights_TS)
     places: dict[int, Place] = {}
@@ -190,11 +192,17 @@ class _AlignedWords:
         inside_S = [max(0, min(end, tag.end) - max(start, tag.start)) / (end - start) for start, end in self.source]
         excess_T = self.shares_TS @ np.array(inside_S, dtype=np.float32) - 0.5
         best: tuple[float, Place] | None = None
-        for first, (start, _) in enumerate(self.target):
-            totals = np.cumsum(excess_T[first:])
-            for total, (_, end) in zip(totals.tolist(), self.target[first:], strict=True):
-                if (best is None or total > best[0]) and fits((start, end)):
-                    best = total, (start, end)
+        total, first = 0.0, -1  # of the best run that ends at the word before, and its first word
+        for number, (start, end) in enumerate(self.target):
+            excess = float(excess_T[number])
+            if first >= 0 and total > 0 and fits((self.target[number - 1][0], end)):
+                total += excess
+            elif fits((start, end)):
+                total, first = excess, number
+            else:
+                first = -1
+            if first >= 0 and (best is None or total > best[0]):
+                best = total, (self.target[first][0], end)
         return best[1] if best else None
 
     def position(self, tag: Tag) -> int:
