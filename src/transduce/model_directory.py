@@ -99,7 +99,11 @@ class Description(BaseModel, frozen=True, extra="forbid"):
     def to_json(self) -> str:
         """Return the content of config.json: format 1 if its keys suffice, else format 2."""
         architecture = stated(self.architecture)
-        later = {"tokenizer": self.tokenizer, "source_tokenizer": self.source_tokenizer, "source_end": self.source_end}
+        later: dict[str, object] = {
+            "tokenizer": self.tokenizer,
+            "source_tokenizer": self.source_tokenizer,
+            "source_end": self.source_end,
+        }
         later["targets"] = self.targets
         said = {key: value for key, value in later.items() if value != type(self).model_fields[key].default}
         version = 1 if FORMAT_1.obstacle(self.architecture) is None and not said else 2

@@ -29,7 +29,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [line.split("\t") for line in small_run.write_text(folder).read_text(encoding="utf-8").splitlines()]
     for name, rows in (("de", lines), ("fr", [[source, source[::-1]] for source, _ in lines])):
         (folder / f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8")
-    corpora = [{"files": [str(folder / f"{name}.tsv")], "tag": f">>{name}<<"} for name in ("de", "fr")]
+    corpora: list[dict[str, object]] = [
+        {"files": [str(folder / f"{name}.tsv")], "tag": f">>{name}<<"} for name in ("de", "fr")
+    ]
     corpora.append({"files": [str(folder / "de.tsv")], "tag": ">>es<<", "synthetic": True})
     settings = [*small_run.overrides(), "data.held_out_valid=0", "data.held_out_test=0", 'data.source_language="en"']
     from transduce.pipeline.command import request_of, train
