@@ -104,8 +104,7 @@ def test_an_interval_is_that_of_test_sets_drawn_for_both_systems_at_once(
     chrf = protocol.make_metrics()["chrF2"]
 
     def drawn(lines: list[str], draw: list[int]) -> float:
-        score: float = chrf.corpus_score([lines[n] for n in draw], [[refs[n] for n in draw]]).score
-        return score
+        return float(chrf.corpus_score([lines[n] for n in draw], [[refs[n] for n in draw]]).score)
 
     gaps = [drawn(two, draw) - drawn(one, draw) for draw in draws.tolist()]
     found = intervals_of_differences(one, two, [refs], protocol=protocol)
