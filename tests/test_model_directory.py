@@ -174,8 +174,7 @@ def test_a_shortlist_is_kept_when_given(tmp_path: Path, network: Transformer, to
         "candidates": torch.zeros(tokenizer.vocabulary_size, 2).int(),
     }
     earlier = load_model(with_lists(tmp_path / "earlier", network, tokenizer, wide)).shortlist()
-    assert earlier is not None
-    assert earlier.tokens([9, 3]) == kept.tokens([9, 3])
+    assert earlier is not None and earlier.tokens([9, 3]) == kept.tokens([9, 3])  # noqa: PT018
     assert load_model(saved(tmp_path / "n", network, tokenizer)).shortlist() is None
 
 

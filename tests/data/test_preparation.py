@@ -19,9 +19,7 @@ from transduce.progress import Silent, SilentStage, Stage
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.bpe_tokenizer import BpeTokenizer
 
-EOS = OWN_SPECIAL_TOKENS.end
-
-SIZE = 400
+EOS, SIZE = OWN_SPECIAL_TOKENS.end, 400
 
 
 class Watcher(Silent):
