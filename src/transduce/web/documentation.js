@@ -60,6 +60,7 @@ function commandOf(path, method, languages) {
     "/v1/translate": { text, alternatives: 2 },
     "/v1/likelihood": { pairs: [{ source: text, target: "Guten Morgen!" }] },
     "/v1/attention": { text },
+    "/v1/lesson": { text },
     "/v1/attention/page": { text },
     "/v1/attention/numbers": { source: [5, 3], target: [5, 3], stack: "cross", layer: 0, head: 0 },
   };
