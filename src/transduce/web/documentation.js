@@ -62,6 +62,7 @@ function commandOf(path, method, languages) {
     "/v1/generate": { prompt: text, tokens: 40 },
     "/v1/likelihood": { pairs: [{ source: text, target: "Guten Morgen!" }] },
     "/v1/attention": { text },
+    "/v1/lesson": { text },
     "/v1/attention/page": { text },
     "/v1/lesson": { text },
     "/v1/attention/numbers": { source: [5, 3], target: [5, 3], stack: "cross", layer: 0, head: 0 },
