@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from tests.cli.conftest import SOURCES, TARGETS, make_model, write_lines
 from tests.cli.forked_commands import Ended, ForkedCommands
+from tests.importing.bert_folder import write_model as write_encoder
 from tests.importing.marian_folder import write_folder
 from tests.translator.test_generating import write_model
 
@@ -83,6 +84,8 @@ OUTPUTS: dict[str, tuple[Output, ...]] = {
     ),
     "likelihood": (Output("page", ("likelihood", "writer", "text.txt", "--page", "PLACE"), ending=".html"),),
     "attention": (Output("output", ("attention", "model", "it rains", "--output", "PLACE"), ending=".html"),),
+    "learn": (Output("output", ("learn", "model", "--sentences", "one.txt", "--output", "PLACE"), ending=".html"),),
+    "lessons": (Output("folder", ("lessons", "PLACE"), is_folder=True),),
     "import_model": (Output("destination", ("import", "marian", "PLACE"), is_folder=True),),
     "paper": (
         Output("output", ("paper", "claims", "--run", "--budget", "1s", "--output", "PLACE"), is_folder=True),
@@ -97,7 +100,9 @@ INPUTS = {("train", "experiment"), ("evaluate", "reference"), ("evaluate", "hypo
     ("attention", "glossary"),
     ("average", "run"),
     ("export", "card"),
+    ("export", "samples"),
     ("import_model", "source"),
+    ("learn", "sentences"),
     ("merge", "folder"),
     ("models", "folders"),
     ("serve", "api_key_file"),
@@ -121,6 +126,10 @@ STDOUT: dict[str, tuple[str, ...]] = {
     "filter_corpus": ("filter", "corpus.tsv", "--output", "clean.tsv"),
     "parse": ("parse", "trees", "--text", "a dog runs"),
     "generate": ("generate", "writer", "--tokens", "3"),
+    "fill": ("fill", "encoder/model", "--text", "the [MASK] sat"),
+    "embed": ("embed", "encoder/model", "--text", "the cat sat"),
+    "learn": ("learn", "model", "--sentences", "one.txt", "--output", "learn.html"),
+    "lessons": ("lessons", "notebooks"),
     "attention": ("attention", "model", "it rains", "--json"),
     "export": ("export", "model", "exported", "--format", "transduce"),
     "serve": (),
@@ -154,6 +163,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, commands: ForkedCommands)
     write_lines(folder / "new.txt", [f"the dog sings {n}" for n in range(20)])
     write_folder(folder / "marian")
     write_model(folder / "writer")
+    (folder / "encoder").mkdir()
+    write_encoder(folder / "encoder")
+    write_lines(folder / "one.txt", SOURCES[:1])
     write_lines(folder / "trees.ptb", ["(S (NP (DT a) (NN dog)) (VP (VBZ runs)))"] * 20)
     trained = commands.run(*LEARN_TREES, "--output", "trees", folder=folder)
     assert trained.code == 0, trained.output

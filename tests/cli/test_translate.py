@@ -14,8 +14,8 @@ from transduce.errors import TransduceError
     [
         (["a.txt", "--text", "a dog"], "Give either --text or files, not both."),
         (["absent.txt"], "absent.txt does not exist."),
-        (["a.txt", "--overwrite"], "--overwrite, --resume, --leave-below, --from, --to,"),
-        (["a.txt", "--from", "en"], "--overwrite, --resume, --leave-below, --from, --to,"),
+        (["a.txt", "--overwrite"], "--overwrite, --resume, --leave-below, --from, --source-column"),
+        (["a.txt", "--from", "en"], "--overwrite, --resume, --leave-below, --from, --source-column"),
         (["a.txt", "--output", "a.txt"], "a.txt exists already. Add --force to overwrite it"),
         (["a.po", "--json"], "--json, --alternatives and --alignments are for lines of text"),
         (["a.po", "--alignments"], "--json, --alternatives and --alignments are for lines of text"),

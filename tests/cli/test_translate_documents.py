@@ -118,7 +118,7 @@ def test_interrupted_work_is_taken_up_only_when_told(
         (["x.po", "--format", "doc"], "--format doc is not known"),
         (
             ["y.txt", "--overwrite"],
-            "--overwrite, --resume, --leave-below, --from, --to, --source-column and --target-column are for",
+            "--overwrite, --resume, --leave-below, --from, --source-column and --target-column are for",
         ),
         (["-", "--format", "po"], "A document cannot come from stdin"),
     ],

@@ -20,6 +20,8 @@ OPTIONS = {
     "ssru.py",
     "language_model.py",
     "language_model_config.py",
+    "text_encoder.py",
+    "text_encoder_config.py",
 }  # alternatives to parts of the paper's network
 
 

@@ -38,7 +38,8 @@ def test_pairs_that_no_model_serves_are_refused_in_libretranslate_s_words() -> N
 
 def test_a_language_between_serves_pairs_without_a_model() -> None:
     pairs = {"de-fr": "de-fr", "fr-nl": "fr-nl", "de-en": "de-en", "en-nl": "en-nl", "nl-de": "nl-de", "x": "und-fr"}
-    sizes = {"kind": "translation", "parameters": 5, "longest_sentence": 9, "beam": 4, "is_calibrated": True}
+    sizes = {"kind": "translation", "parameters": 5, "longest_sentence": 9, "beam": 4}
+    sizes |= {"is_calibrated": True, "aligns_tags": False}
     models = {name: dict(zip(("source", "target"), pair.split("-"), strict=True)) for name, pair in pairs.items()}
     models["y"] = {"source": "nl", "target": "und"}
     found = with_pivots({name: {**model, **sizes} for name, model in models.items()})

@@ -85,7 +85,7 @@ def _check_characters(found: Sequence[dict[str, Any]], asked: FillingRequest) ->
 
 async def _copies_tags(service: Service, texts: Sequence[str], asked: FillingRequest) -> bool:
     """Return whether the tags of these texts come back, as `filling.copies_tags` does."""
-    if service.dispatcher.models[asked.model]["aligns_tags"] and asked.keep_placeholders in (None, "enforce"):
+    if service.models[asked.model]["aligns_tags"] and asked.keep_placeholders in (None, "enforce"):
         return True
     options = {"alternatives": 1, "beam": 1, "keep_placeholders": "report"}
     tried = await service.translate(texts, model=asked.model, options=options) if texts else []

@@ -49,6 +49,7 @@ def with_pivots(models: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
                 "parameters": sum(model["parameters"] for model in own),
                 "beam": own[1]["beam"],
                 "is_calibrated": False,
+                "aligns_tags": all(model["aligns_tags"] for model in own),
             }
             found.setdefault(pairs[source, target], described)
     return found
