@@ -89,9 +89,11 @@ def placeholder(chance: random.Random) -> str:
 def number(chance: random.Random) -> str:
     """Return digits that both languages write alike."""
     digits = str(chance.randint(2, 10 ** chance.choice([1, 1, 2, 2, 3, 4, 5, 6])))
-    return chance.choice(
-        [digits] * 6 + [f"{chance.randint(1, 23)}:{chance.randint(10, 59)}", f"{digits} %", f"#{digits}"]
-    )
+    others = [
+        f"{chance.randint(1, 23)}:{chance.randint(10, 59)}", f"{digits} %", f"#{digits}",
+        f"{digits}.{chance.randrange(10)}", f"{chance.randint(1, 99)},{chance.randrange(1000):03d}",
+    ]  # fmt: skip
+    return chance.choice([digits] * 6 + others)
 
 
 def name(chance: random.Random) -> str:
@@ -167,9 +169,19 @@ def with_addition(pair: Pair, chance: random.Random) -> Pair | None:
     return source, target
 
 
-def in_capitals(pair: Pair, chance: random.Random) -> Pair | None:
-    """Write both sides in capitals."""
-    return pair[0].upper(), pair[1].upper()
+def with_insertion(pair: Pair, chance: random.Random) -> Pair | None:
+    """Put one to three placeholders or numbers between words, anywhere in the source and at the same share of the target."""
+    sides = [side.split() for side in pair]
+    for _ in range(chance.randint(1, 3)):
+        thing, share = chance.choice([placeholder, number])(chance), chance.random()
+        for words in sides:
+            words.insert(int(share * len(words)), thing)
+    return " ".join(sides[0]), " ".join(sides[1])
+
+
+def in_small_letters(pair: Pair, chance: random.Random) -> Pair | None:
+    """Write the source in small letters. Text in capitals is translated that way, and many people type that way."""
+    return pair[0].lower(), pair[1]
 
 
 def without_final_point(pair: Pair, chance: random.Random) -> Pair | None:
@@ -208,10 +220,10 @@ def with_emoji(pair: Pair, chance: random.Random) -> Pair | None:
 
 KINDS: dict[Callable[[Pair, random.Random], Pair | None], int] = {
     with_placeholder: 8, with_other_name: 5, with_number: 4, with_tag: 5, with_frame: 4, with_addition: 6,
-    in_capitals: 2, without_final_point: 5, with_typing_error: 6, in_quotes: 2, with_emoji: 1,
+    with_insertion: 15, in_small_letters: 8, without_final_point: 5, with_typing_error: 6, in_quotes: 2, with_emoji: 1,
 }  # fmt: skip
 """How many of a hundred pairs of the corpus each kind makes."""
-OF_THE_SOURCE = (with_typing_error, without_final_point)
+OF_THE_SOURCE = (with_typing_error, without_final_point, in_small_letters)
 """The kinds that treat the source in another way than the target."""
 
 
