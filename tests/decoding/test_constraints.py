@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from transduce.decoding.constraints import Constraint, Constraints, Form, TermPlace
+from transduce.decoding.constraints import Constraint, ConstraintProgress, Constraints, Form, TermPlace
 from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.word_edges import WordEdges
 
@@ -22,14 +22,22 @@ def word(*tokens: int) -> Constraint:
     return Constraint((Form(tokens, needs_edge_after=True),))
 
 
+def progress_after(constraints: Constraints, tokens: tuple[int, ...]) -> list[ConstraintProgress]:
+    """Return the progress before the first token and after each."""
+    progress = [constraints.start]
+    for place, token in enumerate(tokens):
+        progress.append(constraints.advance(progress[-1], tokens[:place], token))
+    return progress
+
+
 def banks(constraints: Constraints, tokens: tuple[int, ...]) -> list[int]:
     """Return how many tokens of the constraints are met after each token."""
-    progress = constraints.start
-    counted = []
-    for place, token in enumerate(tokens):
-        progress = constraints.advance(progress, tokens[:place], token)
-        counted.append(constraints.bank(progress))
-    return counted
+    return [constraints.bank(progress) for progress in progress_after(constraints, tokens)[1:]]
+
+
+def wanted(constraints: Constraints, tokens: tuple[int, ...]) -> set[int]:
+    """Return the tokens that would begin or continue a term after these."""
+    return constraints.wanted(progress_after(constraints, tokens)[-1], tokens)
 
 
 @pytest.mark.parametrize(
@@ -58,16 +66,16 @@ def test_a_form_without_a_mark_stands_at_an_edge_only() -> None:
     assert banks(constraints, (B, S, EOS)) == [0, 0, 0]
     assert banks(constraints, (QUOTE, S, QUOTE, EOS)) == [0, 1, 1, 1]
     assert banks(constraints, (QUOTE, S, T, EOS)) == [0, 1, 0, 0]
-    assert constraints.wanted(constraints.start, (B,)) == {A}
-    assert constraints.wanted(constraints.start, (QUOTE,)) == {A, S}
+    assert wanted(constraints, (B,)) == {A}
+    assert wanted(constraints, (QUOTE,)) == {A, S}
 
 
 def test_a_form_may_be_for_the_beginning_of_the_output() -> None:
     constraints = Constraints([Constraint((Form((A,)), Form((B,), TermPlace.START)))], EDGES)
     assert banks(constraints, (B, EOS)) == [1, 1]
     assert banks(constraints, (QUOTE, B, A, B, EOS)) == [0, 0, 1, 1, 1]
-    assert constraints.wanted(constraints.start, ()) == {A, B}
-    assert constraints.wanted(constraints.start, (QUOTE,)) == {A}
+    assert wanted(constraints, ()) == {A, B}
+    assert wanted(constraints, (QUOTE,)) == {A}
 
 
 def test_a_form_that_needs_no_edge_is_met_whatever_follows() -> None:

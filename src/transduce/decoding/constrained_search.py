@@ -186,7 +186,7 @@ class _ConstrainedSearch:
         for r, (row, beam) in enumerate(places):
             own, hypothesis = self.sentences[row].constraints, self.sentences[row].alive[beam]
             wanted += [(r, token) for token in own.wanted(hypothesis.progress, hypothesis.tokens)]
-            if own.awaits_edge(hypothesis.progress, hypothesis.tokens):
+            if own.awaits_edge(hypothesis.progress):
                 awaiting.append(r)
         chosen: list[tuple[int, int, float]] = []
         if wanted:

@@ -11,8 +11,9 @@ begin another term, or end with the beginning of another, they count for the lon
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 from transduce.text.word_edges import WordEdges
 
@@ -48,20 +49,10 @@ class Constraint:
     after: int | None = None
     """The number of the constraint that must be met first: a closing tag comes after its opening tag."""
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many tokens count as met once the term is met."""
         return max(len(form.tokens) for form in self.forms)
-
-
-@dataclass(frozen=True)
-class ConstraintProgress:
-    """The constraints that a hypothesis has not met yet, and how far it has written one of them."""
-
-    unmet: tuple[int, ...]
-    """Which constraints are not met yet."""
-    matched: int = 0
-    """How many of the last tokens begin an unmet form, or are a whole one."""
 
 
 @dataclass
@@ -71,6 +62,18 @@ class _Node:
     continuations: set[int] = field(default_factory=set)
     whole: int | None = None
     needs_edge_after: bool = False
+
+
+@dataclass(frozen=True)
+class ConstraintProgress:
+    """The constraints that a hypothesis has not met yet, and how far it has written one of them."""
+
+    unmet: tuple[int, ...]
+    """Which constraints are not met yet."""
+    node: _Node
+    """The run of tokens that it has written of one of them."""
+    matched: int = 0
+    """How many tokens the run has: the last ones, which begin an unmet form, or are a whole one."""
 
 
 class Constraints:
@@ -86,8 +89,9 @@ class Constraints:
     ) -> None:
         """Only a constraint may put a `limited` token into an output, or complete an `avoided` run of tokens."""
         assert all(form.tokens for constraint in constraints for form in constraint.forms), "a form needs tokens"
-        self.start = ConstraintProgress(unmet=tuple(range(len(constraints))))
         self._constraints = tuple(constraints)
+        self.banks = 1 + sum(constraint.size for constraint in constraints)
+        """The number of banks: one for each number of met tokens, from none to all."""
         self.edges = edges
         self._limited = frozenset(limited)
         self._avoided: defaultdict[Tokens, set[int]] = defaultdict(set)
@@ -95,11 +99,8 @@ class Constraints:
             self._avoided[run[:-1]].add(run[-1])
         self._longest_avoided = max((len(run) - 1 for run in avoided), default=-1)
         self._tries: dict[tuple[int, ...], dict[tuple[Tokens, TermPlace], _Node]] = {}
-
-    @property
-    def banks(self) -> int:
-        """The number of banks: one for each number of met tokens, from none to all."""
-        return 1 + sum(constraint.size for constraint in self._constraints)
+        all_of_them = tuple(range(len(constraints)))
+        self.start = ConstraintProgress(all_of_them, self._trie(all_of_them)[(), TermPlace.START])
 
     @property
     def are_empty(self) -> bool:
@@ -108,24 +109,22 @@ class Constraints:
 
     def bank(self, progress: ConstraintProgress) -> int:
         """Return how many tokens of the constraints are met: of whole terms, and of the one that is being written."""
-        return self.banks - 1 - sum(self._constraints[n].size for n in progress.unmet) + progress.matched
+        left = sum([self._constraints[n].size for n in progress.unmet])
+        return self.banks - 1 - left + progress.matched
 
     def advance(self, progress: ConstraintProgress, tokens: Tokens, token: int) -> ConstraintProgress:
         """Return the progress of a hypothesis that adds `token` to its `tokens`."""
         if not progress.unmet:
             return progress
-        node = self._node(progress, tokens)
+        node, unmet, matched = progress.node, progress.unmet, progress.matched
         if node.whole is not None and token not in node.continuations and self._leaves_whole(node, token):
-            unmet = tuple(n for n in progress.unmet if n != node.whole)
-            progress = ConstraintProgress(unmet)
-        elif not progress.matched and token not in node.continuations:
-            return progress
-        return replace(progress, matched=self._longest_run(progress, (*tokens, token)))
+            unmet, matched = tuple(n for n in unmet if n != node.whole), 0
+        return self._longest_run(unmet, (*tokens, token), grown_from=matched)
 
     def wanted(self, progress: ConstraintProgress, tokens: Tokens) -> set[int]:
         """Return the tokens that would begin a term now, or continue one."""
         beginnings = self._trie(progress.unmet)[(), self._place(tokens, len(tokens))].continuations
-        return beginnings | self._node(progress, tokens).continuations
+        return beginnings | progress.node.continuations
 
     def forbidden(self, progress: ConstraintProgress, tokens: Tokens) -> list[int]:
         """Return the tokens that may not come next."""
@@ -135,24 +134,21 @@ class Constraints:
             forbidden |= self._avoided.get(tokens[len(tokens) - length :], set())
         return list(forbidden - wanted)
 
-    def awaits_edge(self, progress: ConstraintProgress, tokens: Tokens) -> bool:
+    def awaits_edge(self, progress: ConstraintProgress) -> bool:
         """Return whether a term has just been written and is met unless the next token extends its last word."""
-        return self._node(progress, tokens).needs_edge_after
+        return progress.node.needs_edge_after
 
     def _leaves_whole(self, node: _Node, token: int) -> bool:
         return not node.needs_edge_after or self.edges.is_closed_by[token]
 
-    def _node(self, progress: ConstraintProgress, tokens: Tokens) -> _Node:
-        start = len(tokens) - progress.matched
-        return self._trie(progress.unmet)[tokens[start:], self._place(tokens, start)]
-
-    def _longest_run(self, progress: ConstraintProgress, tokens: Tokens) -> int:
-        trie = self._trie(progress.unmet)
+    def _longest_run(self, unmet: tuple[int, ...], tokens: Tokens, *, grown_from: int) -> ConstraintProgress:
+        trie = self._trie(unmet)
         # A run grows by one token at most. It is empty once a term has been met, so that no term uses another's tokens.
-        for start in range(len(tokens) - 1 - progress.matched, len(tokens)):
-            if (tokens[start:], self._place(tokens, start)) in trie:
-                return len(tokens) - start
-        return 0
+        for start in range(len(tokens) - 1 - grown_from, len(tokens) + 1):
+            node = trie.get((tokens[start:], self._place(tokens, start)))
+            if node is not None:
+                return ConstraintProgress(unmet, node, len(tokens) - start)
+        raise AssertionError("the empty run is in the trie")
 
     def _place(self, tokens: Tokens, start: int) -> TermPlace:
         if start == 0:

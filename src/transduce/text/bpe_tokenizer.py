@@ -71,7 +71,8 @@ class BpeTokenizer(LearnedTokenizer):
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text; much faster than one by one."""
         normals = [normalize(text) for text in texts]
-        if max(map(len, normals), default=0) < LONGEST_WORD:
+        # sentencepiece makes threads for a list, even for a list of one text.
+        if len(normals) > 1 and max(map(len, normals)) < LONGEST_WORD:
             ids: list[list[int]] = self._processor.encode(normals, num_threads=1)
             return ids
         return [self._encode_normal(normal) for normal in normals]

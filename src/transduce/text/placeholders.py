@@ -61,6 +61,11 @@ class Protected:
     unprotected: tuple[str, ...] = ()
     """Placeholders that stayed text because all symbols were taken, or because the vocabulary has no symbols."""
 
+    @property
+    def has_placeholders(self) -> bool:
+        """Whether a translation must keep anything; most sentences have nothing."""
+        return bool(self.originals or self.unprotected)
+
     @cached_property
     def phrases(self) -> Phrases:
         """The unprotected placeholders, to be found in a translation."""
@@ -107,6 +112,8 @@ def protect_pair(source: str, target: str) -> ProtectedPair:
 
 def restore(text: str, originals: Sequence[str]) -> str:
     """Put the originals back into `text`; a symbol without an original is dropped."""
+    if not SYMBOL.search(text):
+        return text
     unused = RESERVED[len(originals) :]
     if any(symbol in text for symbol in unused):
         text = " ".join(re.sub(f"[{unused[0]}-{unused[-1]}]", "", text).split())
@@ -115,11 +122,15 @@ def restore(text: str, originals: Sequence[str]) -> str:
 
 def missing(protected: Protected, translation: str) -> tuple[str, ...]:
     """Return the originals that are missing from `translation` (before `restore`), each as often as it is missing."""
+    if not protected.has_placeholders:
+        return ()
     return tuple((_counts(protected, protected.text) - _counts(protected, translation)).elements())
 
 
 def surplus(protected: Protected, translation: str) -> tuple[str, ...]:
     """Return the originals in excess in `translation` (before `restore`), each as often as it is in excess."""
+    if not protected.has_placeholders:
+        return ()
     return tuple((_counts(protected, translation) - _counts(protected, protected.text)).elements())
 
 

@@ -12,6 +12,7 @@ from transduce.text.sentence_form import keep_form
 from transduce.text.tokenizer import Tokenizer
 from transduce.translator.checks import doubts_about
 from transduce.translator.confidence import ConfidenceModel
+from transduce.translator.consensus import Decode
 from transduce.translator.cutting import TextPart
 from transduce.translator.searching import Sentence
 from transduce.translator.terminology import Glossary
@@ -27,6 +28,8 @@ class Assembler:
 
     tokenizer: Tokenizer
     """The tokenizer of the targets."""
+    decode: Decode
+    """Its decoding, which may remember what it decoded."""
     language: str | None
     """The target language."""
     config: DecodingConfig
@@ -43,7 +46,7 @@ class Assembler:
                 alternatives[f"{rank}"] = alternative
             else:
                 alternatives.setdefault(alternative.text, alternative)
-        best = [(sentence, self.tokenizer.decode(own[0].tokens)) for sentence, own in found.values()]
+        best = [(sentence, self.decode(own[0].tokens)) for sentence, own in found.values()]
         is_checked = self.config.keep_placeholders != "off"
         lost = [each for own, output in best for each in missing(own.protected, output) if is_checked]
         numbers = tuple(n for own, output in best for n in missing_numbers(own.protected.text, output) if is_checked)
@@ -92,5 +95,5 @@ class Assembler:
 
     def _written(self, source: str, sentence: Sentence, hypothesis: Hypothesis) -> str:
         """Return the text of an output, with the placeholders of its source."""
-        output = restore(self.tokenizer.decode(hypothesis.tokens), sentence.protected.originals)
+        output = restore(self.decode(hypothesis.tokens), sentence.protected.originals)
         return keep_form(source, output, language=self.language) if self.config.keep_form else output

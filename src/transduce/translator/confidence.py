@@ -51,11 +51,9 @@ class ConfidenceModel(BaseModel, frozen=True, extra="forbid"):
 
     def of_features(self, features: Sequence[float]) -> float:
         """Return the confidence of an output with these figures."""
-        standard = [
-            max(-_FARTHEST, min(_FARTHEST, (value - mean) / deviation))
-            for value, mean, deviation in zip(features, self.means, self.deviations, strict=True)
-        ]
-        z = self.bias + sum(weight * value for weight, value in zip(self.weights, standard, strict=True))
+        z = self.bias
+        for value, mean, deviation, weight in zip(features, self.means, self.deviations, self.weights, strict=True):
+            z += weight * max(-_FARTHEST, min(_FARTHEST, (value - mean) / deviation))
         return round(1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, z)))), 3)
 
 

@@ -55,6 +55,8 @@ class Enforcement:
             return found
         required = [self._requirements(sentence, own) for sentence, own in zip(sentences, found, strict=True)]
         lacking = [n for n, own in enumerate(found) if not all(self._is_met(required[n], output) for output in own)]
+        if not lacking:
+            return found
         self._avoid_replaced_words(required, [(n, self._decode(found[n][0].tokens)) for n in lacking])
         attention = attention_of(self.searcher.stepper)
         again = [SecondSearch(required[n], self.tokenizers, self.stand_ins, attention) for n in lacking]
@@ -147,4 +149,4 @@ class Enforcement:
         return required.are_met_by(self._decode(output.tokens))
 
     def _decode(self, tokens: Sequence[int]) -> str:
-        return self.tokenizers.target.decode(tokens)
+        return self.searcher.decode(tuple(tokens))

@@ -137,9 +137,11 @@ class Searcher:
             tokens = min(tokens, max(_WORTH_A_THREAD, 2 * work // (3 * self.threads)))
         lengths = [len(sentence.ids) for sentence in sentences]
         batches = list(batches_by_length(lengths, tokens_at_once=tokens // rows))
-        is_shared = len(batches) > 1 < self.threads
-        with ThreadPoolExecutor(self.threads if is_shared else 1) as pool:
-            results = list(pool.map(searched, batches) if is_shared else map(searched, batches))
+        if len(batches) > 1 < self.threads:
+            with ThreadPoolExecutor(self.threads) as pool:
+                results = list(pool.map(searched, batches))
+        else:
+            results = list(map(searched, batches))
         found: list[list[Hypothesis]] = [[] for _ in sentences]
         for batch, hypotheses in zip(batches, results, strict=True):
             for number, own in zip(batch, hypotheses, strict=True):

@@ -11,7 +11,7 @@ only if `threads` was given.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -34,6 +34,7 @@ from transduce.networks.stepwise import Stepwise
 from transduce.translator.assembly import Assembler
 from transduce.translator.calibration import Calibration, read_calibration
 from transduce.translator.confidence import ConfidenceModel
+from transduce.translator.consensus import Decode
 from transduce.translator.cutting import CutText, TextCutter
 from transduce.translator.enforcement import Enforcement, refuse_drawn_terms
 from transduce.translator.generating import (
@@ -189,10 +190,12 @@ class Translator:
         cut = self._cutter.cut(texts)
         sentences = self._sentences(cut, numbers=numbers, prefixes=prefixes)
         found: list[dict[int, tuple[Sentence, list[Hypothesis]]]] = [{} for _ in texts]
-        searched = self._search(sentences, config, glossary=glossary)
+        decode = lru_cache(maxsize=None)(self.tokenizers.target.decode)  # each check and the result need the same texts
+        searched = self._search(sentences, config, glossary=glossary, decode=decode)
         for sentence, hypotheses in zip(sentences, searched, strict=True):
             found[sentence.text][sentence.place] = (sentence, hypotheses)
-        assembler = Assembler(self.tokenizers.target, self.languages.target, config, glossary, self._confidence)
+        target, language = self.tokenizers.target, self.languages.target
+        assembler = Assembler(target, decode, language, config, glossary, self._confidence)
         return [
             Translation.refused(text, own.refusal) if own.refusal else assembler.translation(text, own.parts, outputs)
             for text, own, outputs in zip(texts, cut, found, strict=True)
@@ -296,7 +299,8 @@ class Translator:
     ) -> tuple[TokenizedSentence, TokenizedSentence]:
         def translate(ids: list[int]) -> tuple[int, ...]:
             whole = Sentence(text=0, place=0, protected=self.tokenizers.protect(text), ids=tuple(ids), key=0)
-            return self._search([whole], config, glossary=glossary)[0][0].tokens
+            found = self._search([whole], config, glossary=glossary, decode=self.tokenizers.target.decode)
+            return found[0][0].tokens
 
         refuse_drawn_terms(config, glossary)
         return found_pair(self.tokenizers, text, translate=translate)
@@ -336,11 +340,11 @@ class Translator:
         return self._torch.head_numbers(source=source, target=target, stack=stack, layer=layer, head=head)
 
     def _search(
-        self, sentences: Sequence[Sentence], config: DecodingConfig, *, glossary: Glossary
+        self, sentences: Sequence[Sentence], config: DecodingConfig, *, glossary: Glossary, decode: Decode
     ) -> list[list[Hypothesis]]:
         searcher = Searcher(
             self.stepper,
-            self.tokenizers.target.decode,
+            decode,
             threads=self.threads if self.is_frozen else 1,
             shortlist=self._shortlist if config.shortlist else None,
         )
