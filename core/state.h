@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "linear.h"
+#include "spares.h"
 #include "workspace.h"
 
 namespace transduce {
 
 struct State {
+    std::shared_ptr<Spares> spares;  // take over the tables when the state ends
+
     // The source: for each decoder layer a table of keys and values, a row per source token.
     std::vector<Buffer<float>> memory;
     std::vector<Index> starts, lengths;  // of each sentence in it
@@ -35,6 +38,14 @@ struct State {
 
     Workspace space;
     Buffer<float> logits;
+
+    explicit State(std::shared_ptr<Spares> spares) : spares(std::move(spares)) {}
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State() {
+        for (auto* tables : {&memory, &past})
+            for (Buffer<float>& table : *tables) spares->keep(std::move(table));
+    }
 
     Index rows() const { return static_cast<Index>(sentences.size()); }
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "positional_encoding.h"
 
@@ -118,7 +119,7 @@ void Transformer::embed(const Linear& matrix, const int32_t* tokens, const Index
 }
 
 std::unique_ptr<State> Transformer::start(const std::vector<int32_t>& tokens, const std::vector<Index>& lengths) const {
-    auto state = std::make_unique<State>();
+    auto state = std::make_unique<State>(spares_);
     const Index count = static_cast<Index>(lengths.size());
     Index total = 0;
     for (Index sentence = 0; sentence < count; ++sentence) {
@@ -137,7 +138,7 @@ std::unique_ptr<State> Transformer::start(const std::vector<int32_t>& tokens, co
     }
     require_tokens(tokens.data(), total, config_.source_vocabulary_size);
     for (const Layer& layer : decoder_)
-        state->memory.emplace_back().reserve(total * layer.cross_attention.widths.stride());
+        state->memory.push_back(spares_->take(total * layer.cross_attention.widths.stride()));
     for (Index first = 0, last = 0; first < count; first = last) {
         for (Index room = ENCODED_AT_ONCE; last < count && (last == first || lengths[last] <= room); ++last)
             room -= lengths[last];
@@ -204,14 +205,16 @@ void Transformer::make_room(State& state, Index count) const {
         int32_t kept = 0;
         for (int32_t& place : moved)
             if (!place) place = kept++;
-        state.room = std::max(FIRST_ROOM, 2 * (kept + 8 * count));
+        // Rows only move down, so they can move within a table; it grows if that would soon be necessary again.
+        const bool grows = kept + 4 * count > state.room;
+        if (grows) state.room = std::max(FIRST_ROOM, kept + 12 * count);
         for (Buffer<float>& table : state.past) {
-            Buffer<float> roomier;
-            roomier.reserve(state.room * stride);
+            Buffer<float> roomier = grows ? spares_->take(state.room * stride) : Buffer<float>();
+            float* target = grows ? roomier.data() : table.data();
             for (Index place = 0; place < state.used; ++place)
-                if (moved[place] >= 0)
-                    std::memcpy(roomier.data() + moved[place] * stride, table.data() + place * stride, stride * sizeof(float));
-            table = std::move(roomier);
+                if (moved[place] >= 0 && (grows || moved[place] != place))
+                    std::memcpy(target + moved[place] * stride, table.data() + place * stride, stride * sizeof(float));
+            if (grows) spares_->keep(std::exchange(table, std::move(roomier)));
         }
         for (auto& places : state.places)
             for (int32_t& place : places) place = moved[place];

@@ -23,6 +23,7 @@ class Transformer {
     std::vector<Layer> encoder_, decoder_;
     LayerNorm encoder_embedding_norm_, decoder_embedding_norm_, encoder_final_norm_, decoder_final_norm_;
     Buffer<float> encoder_positions_, decoder_positions_;  // learned, or the first computed ones
+    std::shared_ptr<Spares> spares_ = std::make_shared<Spares>();
 
     const float* position(const Buffer<float>& table, Index position, Workspace& space) const;
     void embed(const Linear& matrix, const int32_t* tokens, const Index* positions, Index count, bool is_target,

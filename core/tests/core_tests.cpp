@@ -280,6 +280,50 @@ void test_a_language_model_has_no_source() {
         check(slow[token] == fast[token], "a beginning that is read in one pass gives the same bits");
 }
 
+// Rows of keys and values that no beam needs are dropped, and the others move: a beam reads what it read alone.
+void test_beams_that_are_exchanged_keep_their_past() {
+    const Transformer network = make(small_config(Precision::float32));
+    const auto state = network.start({5, 3, 9, 3}, {4});
+    std::mt19937 generator(1);
+    std::vector<std::vector<int32_t>> histories(8);
+    network.select(*state, std::vector<int32_t>(8, 0));
+    for (int step = 0; step < 150; ++step) {
+        std::vector<int32_t> parents, tokens;
+        for (int row = 0; row < 8; ++row) {
+            parents.push_back(static_cast<int32_t>(generator() % (step % 10 ? 8 : 2)));
+            tokens.push_back(static_cast<int32_t>(generator() % 71));
+        }
+        const auto before = histories;
+        for (size_t row = 0; row < 8; ++row) (histories[row] = before[static_cast<size_t>(parents[row])]).push_back(tokens[row]);
+        network.select(*state, parents);
+        const float* found = network.advance(*state, tokens.data());
+        if (step % 10 != 9) continue;
+        const std::vector<float> hidden(found, found + 40);
+        const auto alone = network.start({5, 3, 9, 3}, {4});
+        const float* expected = nullptr;
+        for (const int32_t token : histories[0]) expected = network.advance(*alone, &token);
+        check(std::equal(hidden.begin(), hidden.end(), expected), "a beam has the past of the beam that it continues");
+    }
+}
+
+void test_spare_buffers_are_used_again() {
+    Spares spares;
+    Buffer<float> small(100), large(1000);
+    const float *first = small.data(), *second = large.data();
+    spares.keep(std::move(small)), spares.keep(std::move(large));
+    Buffer<float> taken = spares.take(99);
+    check(taken.data() == first && taken.size() == 100, "the smallest spare buffer with room is taken");
+    check(spares.take(1001).size() == 1001, "a new buffer is made if none has room");
+    check(spares.take(5).data() == second, "a larger spare buffer has room, too");
+    for (int i = 0; i < 3; ++i) spares.keep(spares.take(Index(15) << 20));  // 60 MB
+    Buffer<float> one = spares.take(Index(15) << 20), other = spares.take(Index(15) << 20), third = spares.take(Index(15) << 20);
+    const float* kept[] = {one.data(), other.data()};
+    for (Buffer<float>* own : {&one, &other, &third}) spares.keep(std::move(*own));
+    const float* again = spares.take(Index(15) << 20).data();
+    check(again == kept[0] || again == kept[1], "large buffers are kept up to a limit");
+    check(spares.take(Index(15) << 20).size() == Index(15) << 20, "beyond it there is a new one");
+}
+
 template <class Function>
 void expect_refusal(const char* what, Function function) {
     try {
@@ -316,6 +360,8 @@ int main() {
     test_training_has_the_same_bits_everywhere();
     test_threads_share_a_network();
     test_a_language_model_has_no_source();
+    test_beams_that_are_exchanged_keep_their_past();
+    test_spare_buffers_are_used_again();
     test_wrong_input_is_refused();
     std::printf("%s", failures ? "" : "all tests passed with");
     for (const std::string& name : instruction_sets()) std::printf(" %s", name.c_str());
