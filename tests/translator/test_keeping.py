@@ -7,6 +7,7 @@ import pytest
 
 import transduce
 from transduce.decoding.hypothesis import Hypothesis
+from transduce.model_directory import bundled_models
 from transduce.text.numbers import missing_numbers
 from transduce.text.placeholders import restore
 from transduce.translator import Glossary, Translator
@@ -113,6 +114,23 @@ def test_a_term_replaces_the_word_that_the_model_would_write(translator: Transla
     assert "Hund" not in found[0].text
     assert found[1].text == "Mein Kraftfahrzeug ist rot."
     assert "Vierbeiner" in found[0].text
+
+
+@pytest.mark.parametrize("name", sorted(bundled_models()))
+def test_a_sentence_in_capitals_has_the_translation_of_small_letters_in_capitals(name: str) -> None:
+    own = transduce.load(name, threads=1)
+    text, shouted = {
+        "en": ("Open {name}, the door is red. Where are my keys?", "OPEN {name}, THE DOOR IS RED. WHERE ARE MY KEYS?"),
+        "de": ("Öffne {name}, wo ist mein hund? Es ist rot.", "ÖFFNE {name}, WO IST MEIN HUND? ES IST ROT."),
+    }[own.languages.source or ""]
+    calm, loud = own.translate([text, shouted])
+    assert loud.text.replace("{NAME}", "{name}") == calm.text.upper().replace("{NAME}", "{name}")
+    assert "{name}" in loud.text
+    spelled = own.translate(shouted, keep_form=False)
+    assert spelled.alternatives[0].tokens != loud.alternatives[0].tokens == calm.alternatives[0].tokens
+    sentence = loud.alternatives[0].sentences[0]
+    shown = own.attention(shouted[sentence.start : sentence.end], target=sentence.tokens)
+    assert shown.source.text == text[sentence.start : sentence.end]
 
 
 def test_a_label_has_no_full_stop_and_a_confidence(translator: Translator) -> None:
