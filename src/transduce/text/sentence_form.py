@@ -4,8 +4,8 @@ Models trained on whole sentences end everything with a full stop, even the labe
 the source has none, added if only the source has one, and made a colon or an ellipsis if the source ends in that. Other
 marks may differ: German has "!" after a request where English has ".".
 
-A vocabulary spells words in capitals letter by letter, and few sentences of a corpus are written so. A sentence in capitals
-is therefore translated in small letters, and its translation is written in capitals. A word alone may be an acronym.
+A vocabulary spells words in capitals letter by letter, and few sentences of a corpus are written so. So a sentence in
+capitals is translated in small letters, and its translation is written in capitals. A word alone may be an acronym.
 """
 
 import re
