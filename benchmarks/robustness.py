@@ -3,7 +3,7 @@
     python benchmarks/robustness.py de-en
     python benchmarks/robustness.py en-de --before runs/old/model --data ../shared/data/tatoeba
 
-The inputs are sentences , names and strings of an interface of our own (robustness.tsv), as they are and in capitals,
+The inputs are sentences, names and strings of an interface of our own (robustness.tsv), as they are and in capitals,
 without final punctuation, with a typing error, in quotes, with an emoji. `kept` counts the outputs that have what the
 input has: capitals, no full stop, quotes, the emoji, the name. chrF2 compares with our translation, changed alike. An
 earlier model (`--before`) reads capitals as they are, as the program of its time did. The placeholders, URLs, tags and
