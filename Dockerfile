@@ -1,5 +1,5 @@
 # An image that runs `transduce serve`. Build: docker build -t transduce .
-# Run, with the bundled model:  docker run -p 127.0.0.1:8000:8000 -v /srv/keys:/run/keys:ro transduce
+# Run, with the bundled models: docker run -p 127.0.0.1:8000:8000 -v /srv/keys:/run/keys:ro transduce
 # With models of your own, add: -v /srv/models:/models:ro -e TRANSDUCE_SERVE_MODELS=/models/NAME
 # /srv/keys/transduce holds the API keys, one per line; the user 10001 must be able to read it.
 FROM python:3.12-slim AS build

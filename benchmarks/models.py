@@ -44,6 +44,8 @@ def widened(model: ModelDirectory, *, layers: int = 6, noise: float = 0.0) -> tu
     config = old.model_copy(
         update={
             "layers": layers,
+            "encoder_layers": None,
+            "decoder_layers": None,
             "d_model": 2 * old.d_model,
             "d_ff": 2 * old.d_ff,
             "heads": 2 * old.heads,

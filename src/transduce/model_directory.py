@@ -240,9 +240,10 @@ def find_model(name: str) -> Path:
 
 
 def bundled_models() -> dict[str, Path]:
-    """Return the models that came with the package, by name."""
+    """Return the models that came with the package, by name, those from English first."""
     folder = Path(str(package_files("transduce"))) / "models"
-    return {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{CONFIG}"))}
+    found = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
+    return {path.name: path for path in sorted(found, key=lambda path: not path.name.startswith("en-"))}
 
 
 def load_model(folder: Path) -> ModelDirectory:

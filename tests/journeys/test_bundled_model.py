@@ -1,4 +1,4 @@
-"""What somebody does with the model in the box, from the installed wheel and without any data."""
+"""What somebody does with the models in the box, from the installed wheel and without any data."""
 
 import json
 import subprocess
@@ -7,17 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from transduce.model_directory import bundled_models
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 pytestmark = pytest.mark.slow
 
 
-def test_it_is_listed_and_translates(run: Run) -> None:
-    (bundled,) = (model for model in json.loads(run("models", "--json").stdout) if model["name"] == "en-de")
-    assert bundled["bundled"]
-    assert bundled["weights"] == "int8"
-    answer = run("translate", "en-de", "--text", "Where is the nearest pharmacy?").stdout
-    assert "Apotheke" in answer
+def test_they_are_listed_and_translate(run: Run) -> None:
+    listed = json.loads(run("models", "--json").stdout)
+    assert [model["name"] for model in listed] == list(bundled_models()), "the wheel holds all of them"
+    for model in listed:
+        assert model["bundled"]
+        assert model["weights"] == "int8"
+        text = {"en": "Where is the nearest pharmacy?", "de": "Wo ist die nächste Apotheke?"}[model["source"]]
+        answer = run("translate", model["name"], "--text", text).stdout
+        assert "Apotheke" in answer if model["target"] == "de" else answer.startswith("Where is the nearest")
 
 
 def test_its_attention_becomes_a_page(run: Run, tmp_path: Path) -> None:

@@ -198,6 +198,31 @@ def test_a_file_is_translated_on_the_page(server: Any, browser: Any, tmp_path: P
     assert not page.locator("#file-link").is_visible()
 
 
+def test_the_languages_are_swapped_where_a_model_translates_back(
+    server: Any,  # noqa: ANN401
+    browser: Any,  # noqa: ANN401
+    make_model: Callable[..., Path],
+    run_server: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    page, _, _ = watched(browser, server.address)
+    assert page.locator("#swap").is_disabled(), "this server has one direction"
+    models = [make_model(tmp_path / "ende"), make_model(tmp_path / "deen", seed=4, source="de", target="en")]
+    with run_server(tmp_path / "log", *models) as running:
+        page, requests, complaints = watched(browser, running.address)
+        page.locator("#text").fill("the dog")
+        page.wait_for_selector("#copy:not([disabled])")
+        best = page.locator("#best").text_content()
+        with page.expect_response("**/v1/translate"):
+            page.get_by_role("button", name="Swap the languages").click()
+        assert [page.locator(f"#{side}").input_value() for side in ("source", "target", "text")] == ["de", "en", best]
+        asked = [own.post_data_json for own in requests if own.url.endswith("/v1/translate")][-1]
+        assert (asked["source"], asked["target"], asked["text"]) == ("de", "en", best)
+        page.locator("#source").select_option("auto")
+        assert page.locator("#swap").is_disabled()
+        assert complaints == []
+
+
 def test_a_key_is_asked_for_and_used(locked_server: Any, browser: Any, key: str) -> None:  # noqa: ANN401
     page, _, _ = watched(browser, locked_server.address)
     page.locator("#text").fill("the dog")

@@ -3,7 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transduce.text.normalization import normalize
-from transduce.text.placeholders import RESERVED, missing, protect, protect_pair, restore, surplus
+from transduce.text.placeholders import (
+    RESERVED,
+    missing,
+    protect,
+    protect_pair,
+    restore,
+    split_at_placeholders,
+    surplus,
+)
 
 ZERO, ONE, TWO = RESERVED[:3]
 PLACEHOLDERS = (
@@ -88,6 +96,14 @@ def test_a_pair_shares_its_symbols_and_has_none_without_a_partner(source: list[s
     assert set(pair.source) & set(RESERVED) == set(pair.target) & set(RESERVED)
     assert set(pair.originals) <= set(source) & set(target)
     assert len(pair.originals) == min(len(set(source) & set(target)), len(RESERVED))
+
+
+@given(MIXED)
+def test_every_other_part_of_a_split_text_is_a_placeholder(text: str) -> None:
+    parts, protected = split_at_placeholders(text), protect(text)
+    assert "".join(parts) == text
+    if not set(text) & set(RESERVED):
+        assert tuple(dict.fromkeys(parts[1::2])) == protected.originals + protected.unprotected
 
 
 def test_symbols_are_numbered_in_order_and_the_same_original_keeps_its_symbol() -> None:

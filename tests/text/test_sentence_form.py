@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transduce.text.sentence_form import keep_form
+from transduce.text.sentence_form import in_small_letters, keep_form
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,9 @@ from transduce.text.sentence_form import keep_form
         ("Please come in.", "Komm bitte herein!", "Komm bitte herein!"),
         ('He said "go."', "Er sagte, geh.", "Er sagte, geh."),
         ("SAVE AS", "Speichern unter.", "SPEICHERN UNTER"),
+        ("OPEN {name} NOW", "{name} jetzt öffnen", "{name} JETZT ÖFFNEN"),
+        ("DIE STRAßE", "The street", "THE STREET"),
+        ("NASAの写真", "Foto der NASA", "Foto der NASA"),
         ("Save", "speichern", "Speichern"),
         ("12", "12.", "12"),
         ("=", "Nichts.", "="),
@@ -40,3 +43,30 @@ def test_a_small_first_letter_stays_small_where_nouns_have_no_capitals() -> None
 def test_it_is_done_after_once(source: str, translation: str) -> None:
     once = keep_form(source, translation, language="en")
     assert keep_form(source, once, language="en") == once
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("PLEASE DON'T OPEN THE DOOR!", "Please don't open the door!"),
+        ("„DAS IST GROß“", "„Das ist groß“"),
+        ("SAVE {NAME} AT %s, 7 TIMES", "Save {NAME} at %s, 7 times"),
+        ("<B>NEW FOLDER</B>", "<B>New folder</B>"),
+    ],
+)
+def test_the_model_reads_capitals_in_small_letters(sentence: str, read: str) -> None:
+    assert in_small_letters(sentence) == read
+
+
+@pytest.mark.parametrize(
+    "sentence", ["NASA", "USB 3.0", "PDF (A4)", "I AM", "{NAME} {CITY}", "The USA", "東京大学 NASA ESA", ""]
+)
+def test_acronyms_and_placeholders_are_no_text_in_capitals(sentence: str) -> None:
+    assert in_small_letters(sentence) == sentence
+
+
+@given(st.text(max_size=20).map(str.upper) | st.text(max_size=20))
+def test_small_letters_move_nothing(sentence: str) -> None:
+    read = in_small_letters(sentence)
+    assert len(read) == len(sentence)
+    assert in_small_letters(read) == read

@@ -7,6 +7,7 @@ import pytest
 
 import transduce
 from transduce.errors import DataError, ModelError
+from transduce.model_directory import bundled_models, find_model
 from transduce.translator.calibrating import calibrate, deciles, held_out_confidence
 from transduce.translator.calibration import CALIBRATION, Calibration, read_calibration, write_calibration
 from transduce.translator.confidence import FEATURES, fit_confidence
@@ -45,8 +46,9 @@ def test_no_pair_has_a_part_in_its_own_confidence_and_every_pair_is_judged() -> 
         assert changed_N[1 - pair % 2 :: 2].any()
 
 
-def test_the_bundled_model_is_right_within_a_tenth_on_held_out_pairs() -> None:
-    calibration = transduce.load("en-de", threads=1).calibration
+@pytest.mark.parametrize("name", sorted(bundled_models()))
+def test_a_bundled_model_is_right_within_a_tenth_on_held_out_pairs(name: str) -> None:
+    calibration = read_calibration(find_model(name))
     assert calibration is not None
     assert len(calibration.deciles) == 10
     assert max(abs(confidence - share) for confidence, share in calibration.deciles) < 0.1

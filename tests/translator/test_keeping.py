@@ -1,4 +1,4 @@
-"""Placeholders, URLs, tags and numbers come back, with the bundled model, which saw no placeholders in training."""
+"""Placeholders, URLs, tags and numbers come back, with a model that saw no placeholders in training."""
 
 import re
 from dataclasses import replace
@@ -7,8 +7,10 @@ import pytest
 
 import transduce
 from transduce.decoding.hypothesis import Hypothesis
+from transduce.model_directory import bundled_models
 from transduce.text.numbers import missing_numbers
 from transduce.text.placeholders import restore
+from transduce.text.sentence_form import keep_form
 from transduce.translator import Glossary, Translator
 from transduce.translator.requirements import Requirements, SecondSearch
 from transduce.translator.searching import Sentence
@@ -28,8 +30,8 @@ PLACEHOLDER = re.compile(r"https?://\S+?(?=[.,!?]?(?:\s|$))|[\w.]+@[\w.]+\w|%\w|
 
 
 @pytest.fixture(scope="module")
-def translator() -> Translator:
-    return transduce.load("en-de", threads=1)
+def translator(forgetful: Translator) -> Translator:
+    return forgetful
 
 
 def test_every_placeholder_comes_back_once_with_space_around_it(translator: Translator) -> None:
@@ -93,13 +95,19 @@ def test_alternatives_with_tags_are_those_without_tags(translator: Translator) -
 
 
 def test_numbers_are_searched_for_and_reported_if_they_are_lost(translator: Translator) -> None:
-    text = "Can we meet on February the 28th, around 3:00 p.m.?"
-    reported = translator.translate(text, keep_placeholders="report")
-    assert reported.missing_numbers == missing_numbers(text, reported.text) != ()
-    assert reported.doubts == ("numbers",)
-    kept = translator.translate(text)
-    assert kept.missing_numbers == kept.doubts == ()
-    assert translator.translate(text, keep_placeholders="off").missing_numbers == ()
+    texts = [
+        "Can we meet on February the 28th, around 3:00 p.m.?",
+        "I have 2 cats.",
+        "It is 9 o'clock.",
+        "We met at 7.",
+    ]
+    reported = translator.translate(texts, keep_placeholders="report")
+    for text, own, kept in zip(texts, reported, translator.translate(texts), strict=True):
+        assert own.missing_numbers == missing_numbers(text, own.text)
+        assert ("numbers" in own.doubts) == bool(own.missing_numbers)
+        assert len(kept.missing_numbers) <= len(own.missing_numbers)
+        assert translator.translate(text, keep_placeholders="off").missing_numbers == ()
+    assert any(own.missing_numbers for own in reported), "else nothing is shown"
 
 
 def test_samples_are_only_reported(translator: Translator) -> None:
@@ -115,9 +123,26 @@ def test_a_term_replaces_the_word_that_the_model_would_write(translator: Transla
     assert "Vierbeiner" in found[0].text
 
 
+@pytest.mark.parametrize("name", sorted(bundled_models()))
+def test_a_sentence_in_capitals_has_the_translation_of_small_letters_in_capitals(name: str) -> None:
+    own = transduce.load(name, threads=1)
+    text, shouted = {
+        "en": ("Open {name}, the door is red. Where are my keys?", "OPEN {name}, THE DOOR IS RED. WHERE ARE MY KEYS?"),
+        "de": ("Öffne {name}, wo ist mein hund? Es ist rot.", "ÖFFNE {name}, WO IST MEIN HUND? ES IST ROT."),
+    }[own.languages.source or ""]
+    calm, loud = own.translate([text, shouted])
+    assert loud.text.replace("{NAME}", "{name}") == calm.text.upper().replace("{NAME}", "{name}")
+    assert "{name}" in loud.text
+    spelled = own.translate(shouted, keep_form=False)
+    assert spelled.alternatives[0].tokens != loud.alternatives[0].tokens == calm.alternatives[0].tokens
+    sentence = loud.alternatives[0].sentences[0]
+    shown = own.attention(shouted[sentence.start : sentence.end], target=sentence.tokens)
+    assert shown.source.text == text[sentence.start : sentence.end]
+
+
 def test_a_label_has_no_full_stop_and_a_confidence(translator: Translator) -> None:
     with_form, without = translator.translate("I am hungry"), translator.translate("I am hungry", keep_form=False)
-    assert without.text.endswith(".")
-    assert with_form.text == without.text[:-1]
+    assert with_form.text == keep_form("I am hungry", without.text, language="de")
+    assert not with_form.text.endswith(".")
     assert with_form.confidence is not None
     assert 0 < with_form.confidence < 1

@@ -1,4 +1,4 @@
-"""Tags placed by word alignment: by hand with given weights, as a law for any weights, and with the bundled model."""
+"""Tags placed by word alignment: by hand with given weights, as a law for any weights, and with a trained model."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -162,12 +162,13 @@ def test_whatever_the_weights_all_tags_come_back_nested_and_the_text_stays(
 
 @needs_core
 @pytest.mark.parametrize("ending", ["html", "po", "xlf", "md"])
-def test_the_bundled_model_fills_documents_with_tags_in_the_right_places(ending: str) -> None:
-    translator = Translator.load("en-de", threads=1)
+def test_a_model_that_copies_no_tags_fills_documents_with_tags_in_the_right_places(
+    ending: str, forgetful: Translator
+) -> None:
     before, after = DOCUMENTS[ending]
     document = document_of(before.encode(), FORMAT_OF_ENDING[f".{ending}"], path=Path("x"), selection=PAIR)
     kind = FORMAT_OF_ENDING[f".{ending}"]
-    document = replace(document, copies_tags=copies_tags(document, kind, translator))
-    content, report = fill_at_once(document, kind, lambda texts, _: translator.translate(texts))
+    document = replace(document, copies_tags=copies_tags(document, kind, forgetful))
+    content, report = fill_at_once(document, kind, lambda texts, _: forgetful.translate(texts))
     assert after in content.decode()
     assert report.left == []

@@ -51,7 +51,8 @@ class DecodingConfig(BaseModel, frozen=True, extra="forbid"):
     """
     keep_form: bool = True
     """Give an output the final punctuation and the capitals of its source: none after a label without a full stop, all
-    capitals for all capitals. The translator does this, and `decoding.search` does not. Departure.
+    capitals for all capitals. The model reads a sentence in capitals, of at least two words, in small letters. The
+    translator does this, and `decoding.search` does not. Departure.
     """
     sample: bool = False
     """Draw each token from the model's distribution instead of searching; `beam` then has no effect."""

@@ -53,7 +53,7 @@ changes = {
     for layer, heads in enumerate(layers)
     for head, entry in enumerate(heads)
 }
-assert len(changes) == 36  # 3 layers of 4 heads, in three places
+assert len(changes) == 4 * (len(network.encoder.layers) + 2 * len(network.decoder.layers))  # 4 heads in each place
 strongest = min(changes, key=changes.get)
 strongest, changes[strongest]
 

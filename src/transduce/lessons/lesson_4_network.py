@@ -28,7 +28,8 @@ from transduce.model_directory import find_model, load_model
 
 network = load_model(find_model("en-de")).network()
 weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
-D, HEADS, LAYERS, PADDING, START = 256, 4, 3, 0, 2
+D, HEADS, PADDING, START = 256, 4, 0, 2
+ENCODER_LAYERS, DECODER_LAYERS = len(network.encoder.layers), len(network.decoder.layers)
 
 
 # %%
@@ -65,7 +66,7 @@ def embed(tokens):
 
 def encode(source, present):
     x = embed(source)
-    for number in range(LAYERS):
+    for number in range(ENCODER_LAYERS):
         layer = f"encoder.layers.{number}"
         x = add(x, f"{layer}.self_attention", lambda y: attention(f"{layer}.self_attention", y, y, present))
         x = add(x, f"{layer}.feed_forward", lambda y: feed_forward(f"{layer}.feed_forward", y))
@@ -75,7 +76,7 @@ def encode(source, present):
 def decode(inputs, memory, present):
     x = embed(inputs)
     earlier = torch.ones(inputs.shape[1], inputs.shape[1], dtype=torch.bool).tril()
-    for number in range(LAYERS):
+    for number in range(DECODER_LAYERS):
         layer = f"decoder.layers.{number}"
         x = add(x, f"{layer}.self_attention", lambda y: attention(f"{layer}.self_attention", y, y, earlier))
         x = add(x, f"{layer}.cross_attention", lambda y: attention(f"{layer}.cross_attention", y, memory, present))

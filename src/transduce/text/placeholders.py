@@ -120,6 +120,16 @@ def restore(text: str, originals: Sequence[str]) -> str:
     return SYMBOL.sub(lambda match: _original(match[0], originals), text)
 
 
+def split_at_placeholders(text: str) -> list[str]:
+    """Return a text in parts, of which the second and every other one is a placeholder."""
+    if not _HINT.search(text):
+        return [text]
+    found = list(_PLACEHOLDER.finditer(text))
+    starts, ends = [0, *(match.end() for match in found)], [*(match.start() for match in found), len(text)]
+    between = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [between[0], *(part for pair in zip(found, between[1:], strict=True) for part in (pair[0][0], pair[1]))]
+
+
 def missing(protected: Protected, translation: str) -> tuple[str, ...]:
     """Return the originals that are missing from `translation` (before `restore`), each as often as it is missing."""
     if not protected.has_placeholders:

@@ -3,13 +3,19 @@
 Models trained on whole sentences end everything with a full stop, even the label of a button. A mark is removed if
 the source has none, added if only the source has one, and made a colon or an ellipsis if the source ends in that. Other
 marks may differ: German has "!" after a request where English has ".".
+
+A vocabulary spells words in capitals letter by letter, and few sentences of a corpus are written so. So a sentence in
+capitals is translated in small letters, and its translation is written in capitals. A word alone may be an acronym.
 """
 
 import re
 
+from transduce.text.placeholders import split_at_placeholders
+
 _ENDING = re.compile(r"(?:\.{2,}|[.!?:…。！？：])$")
 _CLOSING = "\"'”“’‘)]»›」』）"
 _LETTERS = re.compile(r"[^\W\d_]")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
 _CAPITAL_NOUNS = frozenset({"de", "lb", "nds"})
 """Languages that write nouns with a capital, so that a first capital may belong to the word."""
 
@@ -22,6 +28,27 @@ def keep_form(source: str, translation: str, *, language: str | None) -> str:
     if not _LETTERS.search(source):
         return source
     return _keep_capitals(source, _keep_ending(source, translation), language=language)
+
+
+def in_small_letters(sentence: str) -> str:
+    """Return a sentence in capitals, of at least two words, in small letters after the first; any other as it is.
+
+    Placeholders keep their capitals, and each sign its place.
+    """
+    parts = split_at_placeholders(sentence)
+    if not _is_in_capitals(parts) or len(_WORDS.findall(" ".join(parts[::2]))) < 2:
+        return sentence
+    first = next(n for n in range(0, len(parts), 2) if _LETTERS.search(parts[n]))
+    parts[::2] = [part.lower() for part in parts[::2]]
+    parts[first] = _LETTERS.sub(lambda letter: letter[0].upper(), parts[first], count=1)
+    small = "".join(parts)
+    return small if len(small) == len(sentence) else sentence
+
+
+def _is_in_capitals(parts: list[str]) -> bool:
+    """Return whether a text, split at its placeholders, has at least four letters, all capitals; ß counts as one."""
+    text = "".join(parts[::2]).replace("ß", "")
+    return text.isupper() and len(_LETTERS.findall(text)) > 3
 
 
 def _keep_ending(source: str, translation: str) -> str:
@@ -43,8 +70,10 @@ def _keep_capitals(source: str, translation: str, *, language: str | None) -> st
     first = _LETTERS.search(translation)
     if not letters or first is None:
         return translation
-    if len(letters) > 3 and source.isupper():
-        return translation.upper()
+    if _is_in_capitals(split_at_placeholders(source)):
+        parts = split_at_placeholders(translation)
+        parts[::2] = [part.upper() for part in parts[::2]]
+        return "".join(parts)
     if translation[: first.start()].strip():  # it begins with a placeholder or a number
         return translation
     if letters[0].isupper() and source.lstrip()[0].isalpha():

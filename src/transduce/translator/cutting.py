@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transduce.text.placeholders import Protected
+from transduce.text.sentence_form import in_small_letters
 from transduce.text.sentences import Segment, segments, shorter_parts
 from transduce.text.tokenizer_pair import TokenizerPair
 
@@ -48,12 +49,14 @@ class TextCutter:
     language: str | None
     longest_sentence: int
     """In pieces, with the end token."""
+    keep_form: bool = False
+    """Let the model read sentences in capitals in small letters."""
 
     def cut(self, texts: Sequence[str]) -> list[CutText]:
         """Return the parts of each text; joined, they are the text."""
         cut = [segments(text, language=self.language) for text in texts]
         sentences = dict.fromkeys(segment.text for own in cut for segment in own if segment.is_sentence)
-        encoded = dict(zip(sentences, encode_sentences(list(sentences), self.tokenizers), strict=True))
+        encoded = dict(zip(sentences, self._encode(list(sentences)), strict=True))
         return [self._cut_text(text, own, encoded) for text, own in zip(texts, cut, strict=True)]
 
     def _cut_text(self, text: str, found: Sequence[Segment], encoded: dict[str, EncodedSentence]) -> CutText:
@@ -79,7 +82,7 @@ class TextCutter:
 
         def encode(part: str) -> EncodedSentence:
             if part not in encoded:
-                encoded[part] = encode_sentences([part], self.tokenizers)[0]
+                encoded[part] = self._encode([part])[0]
             return encoded[part]
 
         parts: list[TextPart] = []
@@ -91,6 +94,10 @@ class TextCutter:
             parts += [TextPart(inner, encode(inner))] if inner else []
             parts += [TextPart(space) for space in (part[start + len(inner) :],) if space]
         return parts
+
+    def _encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+        read = map(in_small_letters, sentences) if self.keep_form else sentences
+        return encode_sentences(list(read), self.tokenizers)
 
 
 def encode_sentences(sentences: Sequence[str], tokenizers: TokenizerPair) -> list[EncodedSentence]:

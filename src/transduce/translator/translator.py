@@ -31,6 +31,7 @@ from transduce.inspection.pair import TokenizedSentence, forced_pair, found_pair
 from transduce.machine import available_cores
 from transduce.model_directory import SHORTLIST, WEIGHTS, Languages, ModelDirectory, find_model, load_model
 from transduce.networks.stepwise import Stepwise
+from transduce.text.sentence_form import in_small_letters
 from transduce.translator.assembly import Assembler
 from transduce.translator.calibration import Calibration, read_calibration
 from transduce.translator.confidence import ConfidenceModel
@@ -187,7 +188,7 @@ class Translator:
         """
         require_language_model(self.models[0], wanted=False)
         refuse_drawn_terms(config, glossary)
-        cut = self._cutter.cut(texts)
+        cut = replace(self._cutter, keep_form=config.keep_form).cut(texts)
         sentences = self._sentences(cut, numbers=numbers, prefixes=prefixes)
         found: list[dict[int, tuple[Sentence, list[Hypothesis]]]] = [{} for _ in texts]
         decode = lru_cache(maxsize=None)(self.tokenizers.target.decode)  # each check and the result need the same texts
@@ -257,12 +258,12 @@ class Translator:
             pair = text_alone(self.tokenizers.target, text)
         elif isinstance(target, str):
             pair = forced_pair(self.tokenizers, text, target)
-        elif target is not None:
-            pair = found_pair(self.tokenizers, text, translate=lambda _: target)
         elif writes_trees(self):
-            pair = found_pair(self.tokenizers, text, translate=lambda _: self._parsed(text, config))
+            tree = self._parsed(text, config) if target is None else target
+            pair = found_pair(self.tokenizers, text, translate=lambda _: tree)
         else:
-            pair = self._found_pair(choose_sentence(self.sentences_of(text), sentence), config, glossary=glossary)
+            own = text if target is not None else choose_sentence(self.sentences_of(text), sentence)
+            pair = self._found_pair(own, config, glossary=glossary, target=target)
         inspection = self._inspection(config, is_forced=isinstance(target, str), with_numbers=numbers)
         with self._torch.computing():
             return inspection.report(*pair)
@@ -295,15 +296,18 @@ class Translator:
         return [part.text for part in cut.parts if part.encoded is not None]
 
     def _found_pair(
-        self, text: str, config: DecodingConfig, *, glossary: Glossary
+        self, text: str, config: DecodingConfig, *, glossary: Glossary, target: Sequence[int] | None = None
     ) -> tuple[TokenizedSentence, TokenizedSentence]:
-        def translate(ids: list[int]) -> tuple[int, ...]:
-            whole = Sentence(text=0, place=0, protected=self.tokenizers.protect(text), ids=tuple(ids), key=0)
+        def translate(ids: list[int]) -> Sequence[int]:
+            if target is not None:
+                return target
+            whole = Sentence(text=0, place=0, protected=self.tokenizers.protect(read), ids=tuple(ids), key=0)
             found = self._search([whole], config, glossary=glossary, decode=self.tokenizers.target.decode)
             return found[0][0].tokens
 
+        read = in_small_letters(text) if config.keep_form else text
         refuse_drawn_terms(config, glossary)
-        return found_pair(self.tokenizers, text, translate=translate)
+        return found_pair(self.tokenizers, read, translate=translate)
 
     def _parsed(self, text: str, config: DecodingConfig) -> list[int]:
         """Return the tokens of the tree of a text, which is one sentence."""

@@ -11,6 +11,7 @@ const KEY = "transduce-key"; // its name in session storage, where the attention
 let limit = Infinity;
 let running = null; // the AbortController of the current request
 let timer = 0;
+let pairs = new Set(); // of languages that are translated, such as "en de"
 
 function headers() {
   const key = element("key").value.trim();
@@ -189,6 +190,20 @@ function scheduleTranslation() {
   timer = setTimeout(() => translate(), PAUSE);
 }
 
+// The languages can be swapped where the server translates back.
+function chooseLanguages() {
+  element("swap").disabled = !pairs.has(`${element("target").value} ${element("source").value}`);
+  scheduleTranslation();
+}
+
+// Swaps the languages, and translates the translation back.
+function swap() {
+  const [source, target, best] = [element("source"), element("target"), element("best")];
+  [source.value, target.value] = [target.value, source.value];
+  if (best.textContent && !best.classList.contains("stale")) text.value = best.textContent;
+  chooseLanguages();
+}
+
 async function copy(button, value) {
   if (navigator.clipboard) await navigator.clipboard.writeText(value);
   else {
@@ -226,9 +241,8 @@ async function begin() {
   if (!sources.length) return showStatus("No model of this server translates. See its API.", true);
   fillSelect(element("source"), [["auto", "detect language"], ...sources.map(option)], settings.language.source.code);
   fillSelect(element("target"), targets.map(option), settings.language.target.code);
-  showUsed();
-  showCommand();
-  if (text.value) scheduleTranslation(); // a browser may keep the text across a reload
+  pairs = new Set(sources.flatMap(({ code, targets: own }) => own.map((target) => `${code} ${target}`)));
+  chooseLanguages(); // a browser may keep the text across a reload
 }
 
 text.addEventListener("input", scheduleTranslation);
@@ -239,7 +253,8 @@ element("key").addEventListener("input", () => {
   scheduleTranslation();
 });
 element("key-form").addEventListener("submit", (event) => event.preventDefault());
-for (const id of ["source", "target", "count"]) element(id).addEventListener("change", scheduleTranslation);
+for (const id of ["source", "target", "count"]) element(id).addEventListener("change", chooseLanguages);
+element("swap").addEventListener("click", swap);
 element("copy").addEventListener("click", (event) => copy(event.currentTarget, element("best").textContent));
 element("copy-curl").addEventListener("click", (event) => copy(event.currentTarget, element("curl").textContent));
 begin().catch(() => showStatus("The server does not answer.", true));
