@@ -48,7 +48,10 @@ def in_small_letters(sentence: str) -> str:
 def _is_in_capitals(parts: list[str]) -> bool:
     """Return whether a text, split at its placeholders, has at least four letters, all capitals; ß counts as one."""
     text = "".join(parts[::2]).replace("ß", "")
-    return text.isupper() and len(_LETTERS.findall(text)) > 3
+    if not text.isupper():  # the usual case, decided without the rest
+        return False
+    letters = _LETTERS.findall(text)
+    return len(letters) > 3 and all(map(str.isupper, letters))
 
 
 def _keep_ending(source: str, translation: str) -> str:
