@@ -299,7 +299,7 @@ class Translator:
             whole = Sentence(text=0, place=0, protected=self.tokenizers.protect(read), ids=tuple(ids), key=0)
             return self._search([whole], config, glossary=glossary)[0][0].tokens if target is None else target
 
-        read = in_small_letters(text) if config.keep_form else text
+        read = in_small_letters(text, self.tokenizers.source.encode) if config.keep_form else text
         refuse_drawn_terms(config, glossary)
         return found_pair(self.tokenizers, read, translate=translate)
 
