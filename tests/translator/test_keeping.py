@@ -10,7 +10,7 @@ from transduce.decoding.hypothesis import Hypothesis
 from transduce.model_directory import bundled_models
 from transduce.text.numbers import missing_numbers
 from transduce.text.placeholders import restore
-from transduce.text.sentence_form import keep_form
+from transduce.text.sentence_form import in_small_letters, keep_form
 from transduce.translator import Glossary, Translator
 from transduce.translator.requirements import Requirements, SecondSearch
 from transduce.translator.searching import Sentence
@@ -126,18 +126,19 @@ def test_a_term_replaces_the_word_that_the_model_would_write(translator: Transla
 @pytest.mark.parametrize("name", sorted(bundled_models()))
 def test_a_sentence_in_capitals_has_the_translation_of_small_letters_in_capitals(name: str) -> None:
     own = transduce.load(name, threads=1)
-    text, shouted = {
-        "en": ("Open {name}, the door is red. Where are my keys?", "OPEN {name}, THE DOOR IS RED. WHERE ARE MY KEYS?"),
-        "de": ("Öffne {name}, wo ist mein hund? Es ist rot.", "ÖFFNE {name}, WO IST MEIN HUND? ES IST ROT."),
-    }[own.languages.source or ""]
-    calm, loud = own.translate([text, shouted])
+    shouted = {
+        "en": "OPEN {name}, THE DOOR IS RED. WHERE ARE MY KEYS?",
+        "de": "ÖFFNE {name}, WO IST MEIN HUND? ER IST ROT.",
+    }
+    text = shouted[own.languages.source or ""]
+    read = [in_small_letters(sentence, own.tokenizers.source.encode) for sentence in own.sentences_of(text)]
+    calm, loud = own.translate([" ".join(read), text])
     assert loud.text.replace("{NAME}", "{name}") == calm.text.upper().replace("{NAME}", "{name}")
     assert "{name}" in loud.text
-    spelled = own.translate(shouted, keep_form=False)
+    spelled = own.translate(text, keep_form=False)
     assert spelled.alternatives[0].tokens != loud.alternatives[0].tokens == calm.alternatives[0].tokens
-    sentence = loud.alternatives[0].sentences[0]
-    shown = own.attention(shouted[sentence.start : sentence.end], target=sentence.tokens)
-    assert shown.source.text == text[sentence.start : sentence.end]
+    first = loud.alternatives[0].sentences[0]
+    assert own.attention(text[first.start : first.end], target=first.tokens).source.text == read[0]
 
 
 def test_a_label_has_no_full_stop_and_a_confidence(translator: Translator) -> None:

@@ -6,16 +6,19 @@ marks may differ: German has "!" after a request where English has ".".
 
 A vocabulary spells words in capitals letter by letter, and few sentences of a corpus are written so. So a sentence in
 capitals is translated in small letters, and its translation is written in capitals. A word alone may be an acronym.
+The first letter stays a capital in the words that the vocabulary knows better so: German nouns, names, "I".
 """
 
 import re
+from collections.abc import Callable, Sequence
 
 from transduce.text.placeholders import split_at_placeholders
 
 _ENDING = re.compile(r"(?:\.{2,}|[.!?:…。！？：])$")
 _CLOSING = "\"'”“’‘)]»›」』）"
 _LETTERS = re.compile(r"[^\W\d_]")
-_WORDS = re.compile(r"[^\W\d_]{2,}")
+_LONG_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _CAPITAL_NOUNS = frozenset({"de", "lb", "nds"})
 """Languages that write nouns with a capital, so that a first capital may belong to the word."""
 
@@ -30,16 +33,22 @@ def keep_form(source: str, translation: str, *, language: str | None) -> str:
     return _keep_capitals(source, _keep_ending(source, translation), language=language)
 
 
-def in_small_letters(sentence: str) -> str:
-    """Return a sentence in capitals, of at least two words, in small letters after the first; any other as it is.
+def in_small_letters(sentence: str, encode: Callable[[str], Sequence[int]]) -> str:
+    """Return a sentence in capitals, of at least two words, in small letters; any other as it is.
 
-    Placeholders keep their capitals, and each sign its place.
+    A word's first letter stays a capital if `encode` then needs fewer pieces, or as many of smaller ids, which are the
+    more frequent ones; so does that of the sentence. Placeholders keep their capitals, and each sign its place.
     """
+
+    def small_or_capitalized(word: re.Match[str]) -> str:
+        small = word[0].lower()
+        return min(small, small[0].upper() + small[1:], key=lambda way: (len(ids := list(encode(way))), ids))
+
     parts = split_at_placeholders(sentence)
-    if not _is_in_capitals(parts) or len(_WORDS.findall(" ".join(parts[::2]))) < 2:
+    if not _is_in_capitals(parts) or len(_LONG_WORD.findall(" ".join(parts[::2]))) < 2:
         return sentence
     first = next(n for n in range(0, len(parts), 2) if _LETTERS.search(parts[n]))
-    parts[::2] = [part.lower() for part in parts[::2]]
+    parts[::2] = [_WORD.sub(small_or_capitalized, part) for part in parts[::2]]
     parts[first] = _LETTERS.sub(lambda letter: letter[0].upper(), parts[first], count=1)
     small = "".join(parts)
     return small if len(small) == len(sentence) else sentence

@@ -96,8 +96,9 @@ class TextCutter:
         return parts
 
     def _encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
-        read = map(in_small_letters, sentences) if self.keep_form else sentences
-        return encode_sentences(list(read), self.tokenizers)
+        if self.keep_form:
+            sentences = [in_small_letters(sentence, self.tokenizers.source.encode) for sentence in sentences]
+        return encode_sentences(sentences, self.tokenizers)
 
 
 def encode_sentences(sentences: Sequence[str], tokenizers: TokenizerPair) -> list[EncodedSentence]:

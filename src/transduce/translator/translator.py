@@ -305,7 +305,7 @@ class Translator:
             found = self._search([whole], config, glossary=glossary, decode=self.tokenizers.target.decode)
             return found[0][0].tokens
 
-        read = in_small_letters(text) if config.keep_form else text
+        read = in_small_letters(text, self.tokenizers.source.encode) if config.keep_form else text
         refuse_drawn_terms(config, glossary)
         return found_pair(self.tokenizers, read, translate=translate)
 
