@@ -107,7 +107,7 @@ export function createSearchStep(app) {
   const element = stepElement(app, {
     number: 5,
     question: "How is a translation chosen?",
-    say: ["The model only gives probabilities of the next word. Beam search keeps a few beginnings, extends each by every word, and keeps the best again. Drag the width of the beam and the length penalty, and let the tree grow. The model's probabilities are inside this page; the search runs in it."],
+    say: ["The model only gives probabilities of the next word. Beam search keeps a few beginnings, extends each by every word or piece of a word (␣ is a space), and keeps the best again. Drag the width of the beam and the length penalty, and let the tree grow. The model's probabilities are inside this page; the search runs in it."],
     equation,
     picture: [made("div", { className: "sliders" }, beam.element, alpha.element, grown.element, play), tree, said, table, comparison],
     code: [
