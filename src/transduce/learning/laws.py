@@ -87,16 +87,16 @@ def broken_by_heads(multi_head: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor
     A matrix W is applied as x @ W; head i has the i-th part of its columns (of the rows of W^O).
     """
     x, order = _draws(5, 12), torch.tensor([3, 0, 4, 1, 2])
-    queries, keys, values, output = _draws(4, 12, 12)
+    queries, keys, values, output = _draws(4, 12, 12).unbind()
     found = multi_head(x, queries, keys, values, output, 3)
     unread, other_keys = output.clone(), keys.clone()
     unread[4:8], other_keys[:, 4:8] = 0.0, _draws(12, 4)
     before, after = (multi_head(x, queries, each, values, unread, 3) for each in (keys, other_keys))
     shuffled = multi_head(x[order], queries, keys, values, output, 3)
+    weights, one = torch.cat([queries, keys, values], dim=1).T, x[:, None]
     wanted = functional.multi_head_attention_forward(
-        *(x[:, None],) * 3, 12, 3, torch.cat([queries, keys, values], dim=1).T, None, None, None, False, 0.0,
-        output.T, None, training=False, need_weights=False,
-    )[0][:, 0]  # fmt: skip
+        one, one, one, 12, 3, weights, None, None, None, False, 0.0, output.T, None, training=False, need_weights=False
+    )[0][:, 0]
     return _broken(
         ("there is one output for each position, as wide as an input", found.shape == (5, 12)),
         ("the order of the positions does not matter", shuffled.shape == x.shape and _near(shuffled, found[order])),
