@@ -10,6 +10,9 @@ from transduce.learning.laws import (
     broken_by_attention,
     broken_by_bleu,
     broken_by_causality,
+    broken_by_costs,
+    broken_by_heads,
+    broken_by_prediction,
     broken_by_schedule,
     broken_by_softmax,
 )
@@ -87,6 +90,58 @@ def test_each_law_of_causality_can_be_broken() -> None:
     assert broken_by_causality(summed, 20) == ["a prediction does not see its answer or what follows"]
     assert broken_by_causality(blind, 20) == ["every prediction sees the whole source"]
     assert broken_by_causality(counting, 20) == ["padding of the source changes nothing"]
+
+
+def test_each_law_of_heads_can_be_broken() -> None:
+    def heads(x: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, W_O: Tensor, h: int) -> Tensor:
+        query, key, value = ((x @ W).unflatten(-1, (h, -1)).transpose(0, 1) for W in (W_Q, W_K, W_V))
+        return attend(query, key, value).transpose(0, 1).flatten(start_dim=1) @ W_O
+
+    torchs = "it equals torch's"
+    unread = "a head that W^O does not read changes nothing"
+    assert broken_by_heads(heads) == []
+    assert broken_by_heads(lambda x, q, k, v, o, h: heads(x, q, k, v, o, 1)) == [unread, torchs]
+    assert broken_by_heads(lambda x, q, k, v, o, h: heads(x, q / 2, k, v, o, h)) == [torchs]
+    assert broken_by_heads(lambda x, q, k, v, o, h: heads(x, q, k, v, torch.eye(12), h)) == [unread, torchs]
+    placed = broken_by_heads(lambda x, q, k, v, o, h: heads(x + torch.arange(5)[:, None], q, k, v, o, h))
+    assert placed == ["the order of the positions does not matter", torchs]
+    narrow = broken_by_heads(lambda x, q, k, v, o, h: heads(x, q, k, v, o, h)[:, :4])
+    assert "there is one output for each position, as wide as an input" in narrow
+
+
+def test_each_law_of_prediction_can_be_broken() -> None:
+    weight_VV = torch.randn(7, 7, generator=torch.Generator().manual_seed(1))
+    place_T = torch.arange(1, 6)[:, None]
+    seen = [
+        "a prediction does not see what follows",
+        "every earlier token counts",
+        "the order of earlier tokens counts",
+    ]
+    assert broken_by_prediction(lambda read: (weight_VV[read] * place_T).cumsum(1), 7, 5) == []
+    assert (
+        broken_by_prediction(lambda read: (weight_VV[read] * place_T).sum(1, keepdim=True) + 0 * weight_VV[read], 7, 5)
+        == seen[:1]
+    )
+    assert broken_by_prediction(lambda read: weight_VV[read].cumsum(1), 7, 5) == seen[2:]
+    assert broken_by_prediction(lambda read: weight_VV[read], 7, 5) == seen[1:]
+
+
+def test_each_law_of_costs_can_be_broken() -> None:
+    def table_1(n: int, d: int, k: int, r: int) -> dict[str, float]:
+        return {
+            "self-attention": n * n * d,
+            "recurrent": n * d * d,
+            "convolution": k * n * d * d,
+            "restricted": r * n * d,
+        }
+
+    def laws_without(**changed: float) -> int:
+        return len(broken_by_costs(lambda n, d, k, r: {**table_1(n, d, k, r), **changed}))
+
+    assert broken_by_costs(table_1) == []
+    assert laws_without(**{"self-attention": 1.0}) == 3
+    assert laws_without(recurrent=1.0) == 4
+    assert laws_without(convolution=1.0) == laws_without(restricted=1.0) == 1
 
 
 def test_laws_of_bleu_can_be_broken() -> None:

@@ -28,7 +28,8 @@ def test_there_are_eight_with_exercises_in_the_form_that_jupytext_reads() -> Non
     for path in NOTEBOOKS:
         text = path.read_text(encoding="utf-8")
         assert text.startswith("# ---\n# jupyter:\n#   jupytext:\n")
-        assert "# ## Exercises\n" in text
+        _, _, exercises = text.partition("# ## Exercises\n")
+        assert re.search(r"\bbroken_by_\w+\(", exercises), "the laws check an exercise"
         assert len(re.findall(r"^# %%", text, re.MULTILINE)) >= 6
         assert re.search(r"^assert ", text, re.MULTILINE), "a notebook that claims nothing cannot fail"
 

@@ -218,6 +218,12 @@ def test_a_removed_head_shows_the_networks_probabilities(
 ) -> None:
     page = open_page(f"{address}#step=4").page
     report = lessons[0]["report"]
+    strongest = min(
+        sum(head["log_probabilities"]) for kind in report["without"].values() for layer in kind for head in layer
+    )
+    times = np.exp(sum(token["log_probability"] for token in report["target"]["tokens"]) - strongest)
+    said = page.locator(".picture .how").inner_text()
+    assert float(said.partition(": it is ")[2].partition(" times less probable")[0]) == pytest.approx(times, abs=0.06)
     page.get_by_role("button", name="cross, layer 1, head 3:").click()
     own = report["without"]["cross"][0][2]
     whole = [token["log_probability"] for token in report["target"]["tokens"]]
@@ -298,6 +304,39 @@ def test_axe_finds_nothing_and_nothing_overflows(
         results = Axe().run(page)
         assert results.violations_count == 0, results.generate_report()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_phone_shows_whole_lines_of_code_and_every_score(open_page: Callable[..., Any], address: str) -> None:
+    page = open_page(address, width=360).page
+    for step in STEPS:
+        go_to(page, step)
+        assert page.locator(".source pre").evaluate_all("all => all.every(pre => pre.scrollWidth <= pre.clientWidth)")
+        if step == 1:
+            assert page.locator(".strips").evaluate("box => box.scrollWidth <= box.clientWidth"), "weight and share"
+        if step == 5:
+            scores = page.locator(".picture th", has_text="score")
+            assert scores.count() == 2
+            for cell in scores.all():
+                box = cell.bounding_box()
+                assert box
+                assert box["x"] + box["width"] <= 360
+
+
+def test_every_circulating_misreading_is_named_and_shown_wrong(open_page: Callable[..., Any], address: str) -> None:
+    page = open_page(address).page
+    claims: dict[str, str] = {}
+    for step in STEPS:
+        go_to(page, step)
+        for idea in page.locator(".wrong details").all():
+            claims[idea.locator("summary").inner_text()] = idea.locator(".truth").text_content()
+    named = ["[[1.4, 1.58]", "Attention is softmax(", "length of the query", "overflowing", "masked attention over",
+             "8 sets", "transductive", "√d_model", "dᵥ that of a target word", "ε_ls", "between 0 and 1."]  # fmt: skip
+    for words in named:
+        assert sum(words in claim for claim in claims) == 1, words
+    size = next(truth for claim, truth in claims.items() if "√d_model" in claim)
+    assert " 0.04" in size, "512^-0.5 = 0.044"
+    surest = next(truth for claim, truth in claims.items() if "ε_ls" in claim)
+    assert 0.8 < float(surest.partition("has the probability ")[2].rstrip(".")) < 0.97, "smoothing 0.1"
 
 
 def test_the_keyboard_walks_through_the_steps(open_page: Callable[..., Any], address: str) -> None:

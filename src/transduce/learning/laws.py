@@ -81,6 +81,59 @@ def broken_by_causality(hidden_of: Callable[[Tensor, Tensor], Tensor], vocabular
     )
 
 
+def broken_by_heads(multi_head: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int], Tensor]) -> list[str]:
+    """Return the laws of multi-head self-attention that a function of x, W^Q, W^K, W^V, W^O and h breaks.
+
+    A matrix W is applied as x @ W; head i has the i-th part of its columns (of the rows of W^O).
+    """
+    x, order = _draws(5, 12), torch.tensor([3, 0, 4, 1, 2])
+    queries, keys, values, output = _draws(4, 12, 12).unbind()
+    found = multi_head(x, queries, keys, values, output, 3)
+    unread, other_keys = output.clone(), keys.clone()
+    unread[4:8], other_keys[:, 4:8] = 0.0, _draws(12, 4)
+    before, after = (multi_head(x, queries, each, values, unread, 3) for each in (keys, other_keys))
+    shuffled = multi_head(x[order], queries, keys, values, output, 3)
+    weights, one = torch.cat([queries, keys, values], dim=1).T, x[:, None]
+    wanted = functional.multi_head_attention_forward(
+        one, one, one, 12, 3, weights, None, None, None, False, 0.0, output.T, None, training=False, need_weights=False
+    )[0][:, 0]
+    return _broken(
+        ("there is one output for each position, as wide as an input", found.shape == (5, 12)),
+        ("the order of the positions does not matter", shuffled.shape == x.shape and _near(shuffled, found[order])),
+        ("a head that W^O does not read changes nothing", _near(after, before)),
+        ("it equals torch's", _near(found, wanted)),
+    )
+
+
+def broken_by_prediction(logits_of: Callable[[Tensor], Tensor], vocabulary_size: int, length: int) -> list[str]:
+    """Return the laws of a language model, from tokens (B, length) to logits of each next one, that it breaks."""
+    read = (torch.arange(length) % vocabulary_size)[None]
+    later, first, swapped = read.clone(), read.clone(), read.clone()
+    later[0, -1] = (read[0, -1] + 1) % vocabulary_size
+    first[0, 0] = (read[0, 0] + 1) % vocabulary_size
+    swapped[0, :2] = read[0, :2].flip(0)
+    found = logits_of(read)
+    return _broken(
+        ("a prediction does not see what follows", _near(logits_of(later)[:, :-1], found[:, :-1])),
+        ("every earlier token counts", not _near(logits_of(first)[:, -1], found[:, -1])),
+        ("the order of earlier tokens counts", not _near(logits_of(swapped)[:, -1], found[:, -1])),
+    )
+
+
+def broken_by_costs(operations: Callable[[int, int, int, int], dict[str, float]]) -> list[str]:
+    """Return the laws of Table 1's operations, a function of n, d, k and r, that a function breaks."""
+    found, longer, wider = operations(50, 512, 3, 10), operations(100, 512, 3, 10), operations(50, 1024, 3, 10)
+    even = operations(512, 512, 3, 512)
+    return _broken(
+        ("twice the length: four times the self-attention", longer["self-attention"] == 4 * found["self-attention"]),
+        ("twice the length: twice the recurrence", longer["recurrent"] == 2 * found["recurrent"]),
+        ("twice the width: four times the recurrence", wider["recurrent"] == 4 * found["recurrent"]),
+        ("self-attention costs as much as recurrence at n = d", even["self-attention"] == even["recurrent"]),
+        ("a convolution costs k recurrences", found["convolution"] == 3 * found["recurrent"]),
+        ("attention to all n neighbours is self-attention", even["restricted"] == even["self-attention"]),
+    )
+
+
 def broken_by_bleu(bleu: Callable[[Sequence[str], Sequence[str]], float]) -> list[str]:
     """Return the laws of corpus BLEU without smoothing, from 0 to 100, on tokens, that a function breaks."""
     references = ["the cat is on the mat today .", "there is a dog in the garden of my aunt .", "it rains ."]

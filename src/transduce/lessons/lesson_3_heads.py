@@ -22,9 +22,9 @@ import torch
 
 import transduce
 from transduce.inspection.ablation import with_ablation
+from transduce.learning.laws import broken_by_heads
 from transduce.model import ModelConfig
 from transduce.model.attention import MultiHeadAttention, attend
-from transduce.networks.attention_sublayer import sublayers_by_kind, without_head
 
 torch.manual_seed(1)
 layer = MultiHeadAttention(ModelConfig(vocabulary_size=8, d_model=12, heads=3))
@@ -80,14 +80,16 @@ small, len(changes)
 # %% [markdown]
 # ## Exercises
 #
-# 1. Take two heads out at once, by nesting `without_head`. Is the change the sum of the two?
-# 2. Find the head that matters most for "Where is the nearest pharmacy?". Is it the same?
-# 3. Which kind of attention can lose a whole layer at the least cost?
+# 1. Leave out the split: one head as wide as all of them. Which laws break?
+# 2. Give each head √d_model in place of √d_k. Which law breaks?
+# 3. Leave out W^O. Which laws break?
+# 4. Find the head that matters most for "Where is the nearest pharmacy?". Is it the same?
+
 
 # %%
-sublayer = sublayers_by_kind(network)["cross"][0]
-source, target = torch.tensor([report.source.ids]), torch.tensor([report.target.ids])
-with torch.no_grad(), without_head(sublayer, 0), without_head(sublayer, 1):  # change this
-    hidden = network(source, target)
-    changed = network.output.logits(hidden).log_softmax(dim=-1)[0].gather(1, target.T).sum() - whole
-changed.item()
+def mine(x, W_Q, W_K, W_V, W_O, heads):
+    query, key, value = ((x @ W).unflatten(-1, (heads, -1)).transpose(0, 1) for W in (W_Q, W_K, W_V))  # change this
+    return attend(query, key, value).transpose(0, 1).flatten(start_dim=1) @ W_O
+
+
+broken_by_heads(mine)

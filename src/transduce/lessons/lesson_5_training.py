@@ -96,6 +96,15 @@ english, translator.translate(english).text, german
 # %% [markdown]
 # ## Exercises
 #
-# 1. Train once with `"training.warmup_steps": 1`. Compare the loss.
-# 2. Train once with `"model.scores": "unscaled"`. What do 300 steps tell, and what not?
-# 3. Double the steps. Does BLEU double?
+# 1. Give `mine` a warm-up that rises and then stays. Which law breaks?
+# 2. Let it fall in a straight line after the warm-up, or like a cosine. Which law breaks?
+# 3. Train once with `learn("no_warmup", **{"training.warmup_steps": 1})`. Compare the loss.
+# 4. Train once with `"model.scores": "unscaled"`. What do 300 steps tell, and what not?
+
+
+# %%
+def mine(step):
+    return rate(step)  # change this
+
+
+broken_by_schedule(mine)

@@ -24,6 +24,7 @@ from torch import nn
 from torch.nn import functional
 
 from transduce.demo.corpus import corpus
+from transduce.learning.laws import broken_by_prediction
 from transduce.model.attention import attend
 from transduce.model.masks import visible_to_the_left
 
@@ -90,6 +91,17 @@ assert attending < counted
 counted, attending
 
 # %% [markdown]
+# It keeps three laws, with any weights. The table breaks two of them: it looks at one character only.
+
+# %%
+with torch.no_grad():
+    assert broken_by_prediction(OneHead(), V, LENGTH) == []
+assert broken_by_prediction(lambda read: table[read], V, LENGTH) == [
+    "every earlier token counts",
+    "the order of earlier tokens counts",
+]
+
+# %% [markdown]
 # ## Take it away: the mask
 #
 # The loss falls far below what is possible, because each position reads its answer. It can write nothing.
@@ -97,11 +109,25 @@ counted, attending
 # %%
 cheating = learn(OneHead(has_mask=False))
 assert cheating < attending - 0.5
+with torch.no_grad():
+    assert broken_by_prediction(OneHead(has_mask=False), V, LENGTH) == ["a prediction does not see what follows"]
 cheating
 
 # %% [markdown]
 # ## Exercises
 #
-# 1. Take the places away. How much does the loss rise, and why does it not rise to that of the table?
-# 2. Give it four heads (`MultiHeadAttention`). What do you gain?
-# 3. Write 200 characters: draw from the softmax of the last row, append, repeat.
+# 1. Take the places away (`x = self.characters(read)`). Which law breaks, and how much does the loss rise?
+# 2. Let each position see itself and the one before it only (`.triu(-1)`). Which laws break?
+# 3. Give it four heads (`MultiHeadAttention`). What do you gain?
+# 4. Write 200 characters: draw from the softmax of the last row, append, repeat.
+
+
+# %%
+class Mine(OneHead):
+    def forward(self, read):
+        return super().forward(read)  # change this
+
+
+with torch.no_grad():
+    broken = broken_by_prediction(Mine(), V, LENGTH)
+broken

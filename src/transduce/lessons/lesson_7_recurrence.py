@@ -26,14 +26,20 @@
 import torch
 from torch import nn
 
-n, d, k, r = 50, 512, 3, 10
-operations = {
-    "self-attention": n * n * d,
-    "recurrent": n * d * d,
-    "convolution": k * n * d * d,
-    "restricted": r * n * d,
-}
-assert operations == {
+from transduce.learning.laws import broken_by_costs
+
+
+def operations(n, d, k, r):
+    return {
+        "self-attention": n * n * d,
+        "recurrent": n * d * d,
+        "convolution": k * n * d * d,
+        "restricted": r * n * d,
+    }
+
+
+assert broken_by_costs(operations) == []
+assert operations(n=50, d=512, k=3, r=10) == {
     "self-attention": 1_280_000,
     "recurrent": 13_107_200,
     "convolution": 39_321_600,
@@ -44,7 +50,10 @@ assert operations == {
 # Self-attention is the cheaper one while n < d:
 
 # %%
-assert [length for length in range(1, 2000) if length * length * d > length * d * d][0] == d + 1
+cheaper = [
+    n for n in range(1, 2000) if operations(n, 512, 3, 10)["self-attention"] < operations(n, 512, 3, 10)["recurrent"]
+]
+assert cheaper == list(range(1, 512))
 
 # %% [markdown]
 # **The path.** A gradient from the last output to the first input passes n steps of a recurrent layer, one of
@@ -77,10 +86,16 @@ by_recurrence, by_attention
 # %% [markdown]
 # ## Exercises
 #
-# 1. Repeat the measurement with `nn.LSTM`. Which part of it keeps gradients alive?
-# 2. For which n does a convolution with k = 3 cost less than self-attention?
-# 3. Train `--preset lstm` and `--preset demo` on one corpus for one hour each (`transduce train`, `transduce compare`).
+# 1. A self-attention layer also multiplies with W^Q, W^K, W^V and W^O: add 4 · n · d². Which laws break, and what does
+#    that say of Table 1?
+# 2. Let every position see the k before it only. To which layer of the table is it equal?
+# 3. Repeat the measurement of gradients with `nn.LSTM`. Which part of it keeps them alive?
+# 4. Train `--preset lstm` and `--preset demo` on one corpus for one hour each (`transduce train`, `transduce compare`).
+
 
 # %%
-mine = gradient_by_distance(lambda x: recurrent(x)[0])  # change this
-mine
+def mine(n, d, k, r):
+    return {**operations(n, d, k, r), "self-attention": n * n * d}  # change this
+
+
+broken_by_costs(mine)

@@ -63,7 +63,7 @@ export function choiceExercise({ ask, options }) {
 // Asks to mark cells of a grid; `isWanted(row, column)` says which, `mistakes(wrong)` what a wrong one means.
 export function gridExercise({ ask, rows, columns, isWanted, mistakes, explain }) {
   const cells = [];
-  const table = made("table", { className: "cells" });
+  const table = made("table", { className: "cells", "aria-label": "Cells to mark" });
   table.append(made("tr", {}, made("td"), ...columns.map((text) => made("th", { scope: "col", text: text.split(" ").at(-1) }))));
   rows.forEach((name, row) => {
     const line = made("tr", {}, made("th", { scope: "row", text: name }));

@@ -44,7 +44,7 @@ export const STAGES = [
     terms: ["scale"],
     given: [],
     made: ["scores", "scaled"],
-    says: "Each score is divided by √dₖ. A key has dₖ = 3 numbers here, so by √3 = 1.732. Step 2 shows why.",
+    says: "Each score is divided by √dₖ. A key has dₖ = 3 numbers here, so by √3 = 1.732. Step “2 scale” at the top of this page shows why.",
   },
   {
     name: "softmax",
@@ -64,7 +64,7 @@ export const STAGES = [
 
 export function createAttentionStep(app) {
   let matrices = copyOf(GIVEN);
-  let stage = 1;
+  let stage = 0;
   const equation = equationOf("Attention of Q, K and V is the softmax of Q times K transposed, divided by the root of d k, times V", [
     "Attention(Q, K, V) = ",
     ["softmax", "softmax", "softmax: turns a row of scores into weights that are positive and add up to 1."],
@@ -77,7 +77,7 @@ export function createAttentionStep(app) {
     " ) ",
     ["V", "V", "V: the values. Without this factor there are weights but no output."],
   ]);
-  const stages = made("div", { className: "stages", role: "group", "aria-label": "The six steps of self-attention" });
+  const stages = made("div", { className: "stages", role: "group", "aria-label": "The six small steps of self-attention" });
   STAGES.forEach(({ name }, index) => {
     const button = made("button", { type: "button", text: `${index + 1} ${name}` });
     button.addEventListener("click", () => show(index));
@@ -208,7 +208,7 @@ export function createAttentionStep(app) {
     question: "What does self-attention compute?",
     say: ["A word alone does not say what it means in a sentence. Self-attention lets each word gather from all words of its sentence. Six small steps do it. Walk through them with two words; you can change every number."],
     equation,
-    picture: [stages, says, made("div", { className: "scroll board-frame", tabindex: "0", role: "group", "aria-label": "The matrices of this step" }, board), how, remark, made("p", {}, reset), made("h3", { text: "The same six steps in a real head" }), real.element],
+    picture: [stages, says, made("div", { className: "scroll board-frame", tabindex: "0", role: "group", "aria-label": "The matrices of this step" }, board), how, remark, made("p", {}, reset), made("h3", { text: "The same six small steps in a real head" }), real.element],
     code: [
       ["attend", "Scores, already scaled:"],
       ["weighted", "The output, weights times values:"],
@@ -216,19 +216,19 @@ export function createAttentionStep(app) {
     wrong: [
       {
         claim: "For these two words, Q Kᵀ = [[1.4, 1.58], [1.04, 1.18]].",
-        truth: paragraph("Notes with these numbers are passed around. Go to step 3 above and press the first cell: 0.8 × 1 + 1 × 1.2 + 1.2 × 0.5 = 2.6, not 1.4. The rest of such notes is wrong too: the output is ", strong("(1.042, 0.816, 1.016)"), " for both words."),
+        truth: paragraph("Notes with these numbers are passed around. Press “3 scores” above and then the first cell: 0.8 × 1 + 1 × 1.2 + 1.2 × 0.5 = 2.6, not 1.4. The rest of such notes is wrong too: the output is ", strong("(1.042, 0.816, 1.016)"), " for both words."),
       },
       {
         claim: "Attention is softmax(Q Kᵀ / √dₖ).",
-        truth: paragraph("That is step 5: a row of weights, one number for each word. The output has as many numbers as a value has. Only step 6, times V, makes it. Count the columns: two in step 5, three in step 6."),
+        truth: paragraph("That is “5 softmax”: a row of weights, one number for each word. The output has as many numbers as a value has. Only “6 output”, times V, makes it. Count the columns: two in “5 softmax”, three in “6 output”."),
       },
       {
         claim: "The weights explain why the model decided as it did.",
-        truth: paragraph("A weight says how much of a value was taken. A large weight on a small value moves little. In step 4 you remove heads and see what really changes."),
+        truth: paragraph("A weight says how much of a value was taken. A large weight on a small value moves little. In step “4 heads” at the top of this page you remove heads and see what really changes."),
       },
     ],
     exercise,
   });
-  show(1);
+  show(0);
   return { element, render: () => real.render() };
 }

@@ -1,5 +1,6 @@
 // Step 4: heads side by side, and what the model would predict without one of them.
 
+import { shownNumber } from "./algebra.js";
 import { choiceExercise, numberExercise } from "./exercises.js";
 import { bar, equationOf, paragraph, stepElement, strong, weightGrid } from "./learn_parts.js";
 import { made, thumbnail } from "./paint.js";
@@ -82,7 +83,7 @@ export function createHeadsStep(app) {
     const names = groupsOf(report.target, {}, Infinity).map(({ text }) => text);
     detail.replaceChildren(
       made("h3", { text: `Without ${kind}, layer ${layer + 1}, head ${head + 1}` }),
-      made("p", { className: "how", role: "status", text: `The log-probability of the whole translation changes by ${changeText(change)}. Of all ${effects.length} heads, ${small} change it by less than 0.1.` }),
+      made("p", { className: "how", role: "status", text: `The log-probability of the whole translation changes by ${changeText(change)}${timesText(change)}. Of all ${effects.length} heads, ${small} change it by less than 0.1.` }),
       made(
         "div",
         { className: "two" },
@@ -173,6 +174,13 @@ export function createHeadsStep(app) {
   return { element, render };
 }
 
+// e^−3.2 is 1/25, so the log-probability less 3.2 is 25 times less probable.
+function timesText(change) {
+  if (Math.abs(change) < 0.05) return ": it stays about as probable as before";
+  return `: it is ${shownNumber(Math.exp(Math.abs(change)), 1)} times ${change < 0 ? "less" : "more"} probable`;
+}
+
 function changeText(change) {
-  return `${change < 0 ? "−" : "+"}${Math.abs(change).toFixed(2)}`;
+  const digits = Math.abs(change).toFixed(2);
+  return digits === "0.00" ? digits : `${change < 0 ? "−" : "+"}${digits}`;
 }

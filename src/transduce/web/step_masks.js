@@ -17,7 +17,7 @@ export const MASKS = {
 };
 const USES = [
   { name: "encoder", title: "1. The encoder looks at itself", says: "Every source word sees every source word, before and after it. Nothing is masked but padding." },
-  { name: "decoder", title: "2. The decoder looks at itself", says: "A position sees what was written before it and nothing later. This is the only place for the causal mask." },
+  { name: "decoder", title: "2. The decoder looks at itself", says: "A position sees what was written before it and nothing later. Its row has the name of the word that it predicts, so it ends before that word. This is the only place for the causal mask." },
   { name: "cross", title: "3. The decoder looks at the source", says: "Every position of the translation sees the whole source, from its first word on. Nothing is masked but padding." },
 ];
 
@@ -124,7 +124,7 @@ export function createMasksStep(app) {
   const element = stepElement(app, {
     number: 3,
     question: "Who may look where?",
-    say: ["A hidden key has the score −∞ before the softmax. Press cells to hide them, and watch how the rest of the row shares the weight."],
+    say: ["A hidden key has the score −∞ before the softmax. Press cells to hide them, and watch how the rest of the row shares the weight. Two things are hidden in practice: words that are not written yet, and padding, which fills short sentences of a batch up to the longest."],
     equation,
     picture: [
       presets,

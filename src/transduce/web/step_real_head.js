@@ -47,7 +47,7 @@ export function createRealHead(app) {
     const width = numbers.query[0].length;
     const output = heatStrip(steps.output, largestOf([steps.output]), colors);
     body.replaceChildren(
-      made("p", { className: "quiet", text: `Each strip is a vector of ${width} numbers: blue above 0, orange below. dₖ = ${width}, so √dₖ = ${Math.sqrt(width).toFixed(2)}. Press a word to look at its key. The share is that of weight × length of v: a large weight on a short value moves little.` }),
+      made("p", { className: "quiet", text: `Each strip is a vector of ${width} numbers: blue above 0, orange below. dₖ = ${width}, so √dₖ = ${Math.sqrt(width).toFixed(2)}. Press a word to look at its key. The share is that of weight × length of v: a large weight on a short value moves little. <EOS> is the token that ends a sentence.` }),
       vectorLine(`query of ${asking[chosen.q]}`, heatStrip(numbers.query[chosen.q], largestOf(numbers.query), colors), terms.includes("Q")),
       keyStrips({ numbers, steps, names: asked, place: chosen, colors, terms: [...lit], onKey: (k) => set({ k }) }),
       vectorLine("output: Σ weight × v", output, terms.includes("V")),

@@ -89,6 +89,17 @@ export function createScaleStep(app) {
       ". Every softmax does that, with or without the scale. The scale is there for the gradient: watch the slope above.",
     );
   };
+  const unitSize = () => {
+    const draw = normalDraws(SEED);
+    const row = range(512).map(() => draw() / Math.sqrt(512));
+    return paragraph(
+      "The matrix of embeddings is also the last one before the softmax, so it is drawn with standard deviation 1/√d_model. A row drawn so on this machine, of 512 numbers: size ",
+      strong(deviationOf(row).toFixed(3)),
+      ", some of them negative. Times √512: ",
+      strong(deviationOf(row.map((value) => value * Math.sqrt(512))).toFixed(2)),
+      ". Only then is a word as large as the sines and cosines between −1 and 1 that tell its position.",
+    );
+  };
   const exercise = numberExercise({
     ask: "The base model of the paper has dₖ = 64. By which number are its scores divided?",
     label: "divided by ",
@@ -105,7 +116,7 @@ export function createScaleStep(app) {
   const element = stepElement(app, {
     number: 2,
     question: "Why divide by √dₖ?",
-    say: ["Take random queries and keys. Drag the width of a key and compare: left the softmax of the plain scores, right that of the scaled ones. Then drag the number of keys."],
+    say: ["Take random queries and keys. Drag the width of a key and compare: first the softmax of the plain scores, then that of the scaled ones. Then drag the number of keys."],
     equation,
     picture: [made("div", { className: "sliders" }, width.element, keys.element), facts, curve, ownBox],
     code: [
@@ -119,9 +130,10 @@ export function createScaleStep(app) {
         truth: paragraph("Drag “number of keys” above: the size of the scores stays. Drag dₖ: it changes. The divisor is the root of the width of a key, a setting of the model. It is the same for every sentence."),
       },
       {
-        claim: "dₖ is the length of a word vector.",
-        truth: paragraph("A word vector has d_model numbers, 512 in the base model. A head projects it to dₖ = 64 for queries and keys, and to dᵥ = 64 for values."),
+        claim: "dₖ is the length of a word vector, dᵥ that of a target word, and m the number of target words.",
+        truth: paragraph("A word vector has d_model numbers, 512 in the base model. A head projects it to dₖ = 64 for queries and keys, and to dᵥ = 64 for values, of source words as of target words. m is the number of queries."),
       },
+      { claim: "Embeddings are multiplied by √d_model because they lie between 0 and 1, or have length 1.", truth: unitSize() },
     ],
     exercise,
   });

@@ -13,9 +13,9 @@ const PAUSE = 700; // milliseconds between two steps while the tree grows
 export function createSearchStep(app) {
   const equation = equationOf("The score of Y is log P of Y given X, divided by the length penalty: 5 plus the length, over 6, to the power of alpha", [
     "score(Y) = ",
-    ["log P(Y | X)", "logP", "log P(Y | X): the logarithms of the probabilities of all its words, added up. Each word makes it smaller."],
+    ["log P(Y | X)", "logP", "log P(Y | X): the logarithms of the probabilities of all its words, added up. Each word makes it smaller, further below 0."],
     " / ( ( 5 + ",
-    ["|Y|", "length", "|Y|: the number of words of the output, its end token included."],
+    ["|Y|", "length", "|Y|: the number of tokens of the output (words and pieces of words), the end token included."],
     " ) / 6 ",
     [")^α", "alpha", "α: how much long outputs are made up to. With 0 only log P counts; the paper takes 0.6."],
   ]);
@@ -30,6 +30,7 @@ export function createSearchStep(app) {
   const said = made("p", { className: "how", role: "status" });
   const table = made("div");
   const comparison = made("div");
+  const surest = strong("");
   let found = null;
 
   function changed(term) {
@@ -39,6 +40,7 @@ export function createSearchStep(app) {
 
   function search() {
     if (!lesson()) return;
+    surest.textContent = Math.exp(Math.max(...app.lesson().report.json.target.tokens.map((token) => token.log_probability))).toFixed(3);
     found = beamSearch(lesson(), { beam: beam.get(), alpha: Number(alpha.get().toFixed(1)) });
     grown.input.max = String(found.steps.length);
     grown.set(found.steps.length);
@@ -80,12 +82,12 @@ export function createSearchStep(app) {
     const rows = Array.from({ length: lesson().widest }, (_, index) => beamSearch(lesson(), { beam: index + 1, alpha: Number(alpha.get().toFixed(1)) }));
     const extended = rows.map(({ steps }) => 1 + steps.slice(0, -1).reduce((sum, step) => sum + step.filter(({ fate }) => fate === "alive").length, 0));
     const body = rows.map(({ best }, index) =>
-      made("tr", { className: index + 1 === beam.get() ? "on" : "" }, made("th", { scope: "row", text: String(index + 1) }), made("td", { text: textOf(lesson(), best.tokens), dir: "auto" }), made("td", { className: "number", text: shownNumber(best.logP, 3) }), made("td", { className: "number", text: shownNumber(best.score, 3) }), made("td", { className: "number", text: String(extended[index]) })),
+      made("tr", { className: index + 1 === beam.get() ? "on" : "" }, made("th", { scope: "row", text: String(index + 1) }), made("td", { text: textOf(lesson(), best.tokens), dir: "auto" }), made("td", { className: "number", text: shownNumber(best.score, 3) }), made("td", { className: "number", text: shownNumber(best.logP, 3) }), made("td", { className: "number", text: String(extended[index]) })),
     );
     comparison.replaceChildren(
       made("h3", { text: "What each width finds" }),
       made("p", { className: "quiet", text: new Set(rows.map(({ best }) => best.tokens.join())).size > 1 ? "The widths disagree on this sentence." : "All widths agree on this sentence. Try another one." }),
-      made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Best output of each beam width" }, made("table", {}, made("tr", {}, ...headings("beam", "best output", "log P", "score", "beginnings extended")), ...body)),
+      made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Best output of each beam width" }, made("table", {}, made("tr", {}, ...headings("beam", "best output", "score", "log P", "beginnings extended")), ...body)),
     );
   }
 
@@ -105,7 +107,7 @@ export function createSearchStep(app) {
   const element = stepElement(app, {
     number: 5,
     question: "How is a translation chosen?",
-    say: ["The model only gives probabilities of the next word. Beam search keeps a few beginnings, extends each by every word, and keeps the best again. Drag the width of the beam and the length penalty, and let the tree grow. The model's probabilities are inside this page; the search runs in it."],
+    say: ["The model only gives probabilities of the next word. Beam search keeps a few beginnings, extends each by every word or piece of a word (␣ is a space), and keeps the best again. Drag the width of the beam and the length penalty, and let the tree grow. The model's probabilities are inside this page; the search runs in it."],
     equation,
     picture: [made("div", { className: "sliders" }, beam.element, alpha.element, grown.element, play), tree, said, table, comparison],
     code: [
@@ -122,8 +124,12 @@ export function createSearchStep(app) {
         truth: paragraph("It is the other way round. Every word lowers log P, so short outputs win by themselves. The divisor grows with the length and brings long ones nearer to 0. Drag α to 2 and watch the scores of long outputs rise."),
       },
       {
+        claim: "The ε_ls of label smoothing is the learned value of the label.",
+        truth: paragraph("It is a fixed share, 0.1 in the paper: training takes it from the true word and spreads it over the whole vocabulary. A model trained so is never quite sure. In your translation its surest word has the probability ", surest, "."),
+      },
+      {
         claim: "All words are computed at once, since there is no recurrence.",
-        truth: paragraph("In training yes: the words are known, and the mask of step 3 hides what comes later. A translation is written word by word, as here."),
+        truth: paragraph("In training yes: the words are known, and the mask of step “3 masks” hides what comes later. A translation is written word by word, as here."),
       },
     ],
     exercise,
@@ -175,11 +181,11 @@ function finishedTable(search, found, count, alpha) {
   const ended = found.steps.slice(0, count).flatMap((step, number) => step.filter(({ fate }) => fate === "finished").map((one) => ({ ...one, length: number + 1 })));
   const scored = ended.map((one) => ({ ...one, score: one.logP / lengthPenalty(one.length, alpha) })).sort((a, b) => b.score - a.score);
   if (!scored.length) return made("p", { className: "quiet", text: "No hypothesis has ended yet." });
-  const head = headings("output", "log P", "|Y|", "penalty", "score");
+  const head = headings("output", "score", "log P", "|Y|", "penalty");
   const rows = scored.map((one, place) =>
-    made("tr", { className: place ? "" : "on" }, made("td", { text: textOf(search, one.tokens) || "(nothing)", dir: "auto" }), ...[shownNumber(one.logP, 3), String(one.length), shownNumber(lengthPenalty(one.length, alpha), 3), shownNumber(one.score, 3)].map((text) => made("td", { className: "number", text }))),
+    made("tr", { className: place ? "" : "on" }, made("td", { text: textOf(search, one.tokens) || "(nothing)", dir: "auto" }), ...[shownNumber(one.score, 3), shownNumber(one.logP, 3), String(one.length), shownNumber(lengthPenalty(one.length, alpha), 3)].map((text) => made("td", { className: "number", text }))),
   );
   const isOver = count === found.steps.length;
-  const why = isOver && found.finished.length ? made("p", { className: "quiet" }, "The search stops: even if the best living beginning lost nothing more, its score could only reach ", strong(shownNumber(found.bound, 3)), ".") : "";
+  const why = isOver && found.bound > -Infinity && found.finished[0]?.score > found.bound ? made("p", { className: "quiet" }, "The search stops: even if the best beginning that has not ended lost nothing more, its score could only reach ", strong(shownNumber(found.bound, 3)), ", below the best score.") : "";
   return made("div", {}, made("h3", { text: "Ended, best score first" }), made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Finished hypotheses" }, made("table", {}, made("tr", {}, ...head), ...rows)), why);
 }

@@ -59,7 +59,7 @@ export function keyStrips({ numbers, steps, names, place, colors, terms = [], on
       ),
     );
   });
-  return made("div", { className: "scroll strips", tabindex: "0", role: "group", "aria-label": "Every key with its vector, score and weight" }, made("table", {}, made("thead", {}, head), body));
+  return made("div", { className: "scroll strips", tabindex: "0", role: "group", "aria-label": "Every key with its vector, score and weight" }, made("table", { "aria-label": "Keys" }, made("thead", {}, head), body));
 }
 
 function productsOf(numbers, q, key) {
