@@ -79,7 +79,7 @@ def test_an_option_that_cannot_be_expressed_is_refused_by_name(tmp_path: Path, o
         ("bpecodes", "a b\n", "bpecodes:1 is not a pair"),
         ("bpecodes", None, "no way to cut text"),
         ("dict.en.txt", None, "source_lang = 'en' and the dictionaries dict.de.txt"),
-        ("checkpoint_best.pt", "\x80\x02", "is not a file of PyTorch 1.6 or later"),
+        ("checkpoint_best.pt", "\x80\x02", "is damaged or is not a file of weights"),
     ],
 )
 def test_missing_and_foreign_files_are_named(tmp_path: Path, name: str, content: str | None, words: str) -> None:

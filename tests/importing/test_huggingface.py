@@ -87,12 +87,12 @@ def test_an_exported_model_comes_back(tmp_path: Path) -> None:
         torch.testing.assert_close(log_probabilities(model, source, target), ours, atol=1e-4, rtol=0)
 
 
-def test_a_pickled_file_gives_the_same_weights(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_zip", [True, False], ids=["since 1.6", "before"])
+def test_a_pickled_file_gives_the_same_weights(tmp_path: Path, is_zip: bool) -> None:
     weights = write_folder(tmp_path / "marian")
     plain = imported(tmp_path)
-    torch.save(
-        {name: torch.from_numpy(array) for name, array in weights.items()}, tmp_path / "marian/pytorch_model.bin"
-    )
+    path, tensors = tmp_path / "marian/pytorch_model.bin", {n: torch.from_numpy(a) for n, a in weights.items()}
+    torch.save(tensors, path, _use_new_zipfile_serialization=is_zip)
     (tmp_path / "marian/model.safetensors").unlink()
     import_model(tmp_path / "marian", tmp_path / "pickled", Languages())
     again = load_model(tmp_path / "pickled")

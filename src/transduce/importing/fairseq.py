@@ -1,4 +1,4 @@
-"""A folder of fairseq: a checkpoint of PyTorch 1.6 or later, its dictionaries, and its codes or sentencepiece model.
+"""A folder of fairseq: a checkpoint of PyTorch, its dictionaries, and its codes or sentencepiece model.
 
     checkpoint_best.pt, model.pt or the only *.pt · dict.SOURCE.txt · dict.TARGET.txt · bpecodes or code… or *.model
 
