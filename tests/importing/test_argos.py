@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.export.test_ctranslate2 import make
+from tests.importing.marian_native import write_student
 from tests.importing.test_ctranslate2 import largest_difference
 
 from transduce.errors import ModelError
@@ -26,6 +27,13 @@ def test_a_package_comes_back_with_its_languages(tmp_path: Path) -> None:
         assert model.description.training["imported"] == "Argos Translate"
         folder = tmp_path / "installed/translate-en_de/model"
         assert largest_difference(model, folder, original) < 1e-4
+
+
+def test_a_folder_of_firefox_with_metadata_is_none_of_argos(tmp_path: Path) -> None:
+    write_student(tmp_path / "student")
+    (tmp_path / "student/metadata.json").write_text(json.dumps({"architecture": "base", "sourceLanguage": "en"}))
+    import_model(tmp_path / "student", tmp_path / "model", Languages())
+    assert load_model(tmp_path / "model").description.training["imported"] == "Marian"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tests.export.marian import Marian
@@ -15,7 +16,9 @@ from transduce.export.huggingface import export_huggingface
 from transduce.importing.formats import import_model
 from transduce.importing.huggingface import ACTIVATIONS
 from transduce.model_directory import Languages, ModelDirectory, load_model
+from transduce.tensor_file import write_tensors
 from transduce.translator import Translator
+from transduce.translator.several_targets import toward
 
 TEXTS = LINES[:4]
 
@@ -99,11 +102,27 @@ def test_a_pickled_file_gives_the_same_weights(tmp_path: Path, is_zip: bool) -> 
     assert all((again.parameters[name] == plain.parameters[name]).all() for name in plain.parameters)
 
 
+@pytest.mark.parametrize(
+    "kept",
+    ["model.shared.weight", "lm_head.weight", "model.decoder.embed_tokens.weight", "model.encoder.embed_tokens.weight"],
+)
+def test_a_tied_matrix_may_stand_under_any_of_its_names(tmp_path: Path, kept: str) -> None:
+    """Files of safetensors hold each matrix once, and which name stays depends on the program that wrote them."""
+    weights = write_folder(tmp_path / "marian")
+    shared_VD = weights["model.shared.weight"]
+    weights[kept] = weights.pop("model.shared.weight")
+    write_tensors(tmp_path / "marian/model.safetensors", weights)
+    np.testing.assert_array_equal(imported(tmp_path).parameters["embeddings.source_VD"], shared_VD)
+
+
 def test_a_target_language_becomes_a_token(tmp_path: Path) -> None:
     write_folder(tmp_path / "marian", tags=(">>deu<<", ">>nld<<"))
     with pytest.raises(ModelError, match=r"Name one of them by `--to`: deu, nld \(fr fits 0"):
         import_model(tmp_path / "marian", tmp_path / "none", Languages(target="fr"))
     model = imported(tmp_path, to="de")
+    assert model.description.targets == {"nl": ">>nld<<"}
+    dutch = toward(Translator.load(tmp_path / "model"), "nl").tokenizers
+    assert dutch.source.piece(dutch.encode_source("the dog")[0]) == ">>nld<<"
     assert model.tokenizers.source.piece(model.tokenizers.encode_source("the dog")[0]) == ">>deu<<"
     card = (tmp_path / "model/README.md").read_text(encoding="utf-8")
     assert "cc-by-4.0" in card

@@ -132,6 +132,26 @@ def test_a_student_translates_in_the_core_with_its_shortlist(tmp_path: Path, pre
         assert set(found) <= set(listed.tokens(pair.encode_source(text)))
 
 
+def test_the_configuration_of_a_student_names_the_model_and_plain_vocabularies(tmp_path: Path) -> None:
+    """As in archives of students: two models, a configuration for one of them, and a piece on each line."""
+    _, content = write_student(tmp_path / "marian")
+    plain = imported(tmp_path / "marian", tmp_path / "plain")
+    (tmp_path / "marian/model.npz").write_bytes(b"of the teacher")
+    (tmp_path / "marian/vocab.ende.spm").unlink()
+    names = read_piece_file(content, name="x").names
+    for side, own in (("source", "src"), ("target", "trg")):
+        (tmp_path / f"marian/{side}.spm").write_bytes(content)
+        (tmp_path / f"marian/opus.{own}.vocab").write_text("\n".join(names) + "\n", encoding="utf-8")
+    config = (
+        "models:\n  - model.ende.intgemm.alphas.bin\nbeam-size: 1\nvocabs:\n  - opus.src.vocab\n  - opus.trg.vocab\n"
+    )
+    (tmp_path / "marian/config.intgemm8bitalpha.yml").write_text(config)
+    model = imported(tmp_path / "marian", tmp_path / "model")
+    assert model.description.decoding["beam"] == 1
+    assert model.tokenizers.encode_source("the dog runs.") == plain.tokenizers.encode_source("the dog runs.")
+    assert all((model.parameters[name] == array).all() for name, array in plain.parameters.items())
+
+
 def test_two_vocabularies_with_their_shortlist(tmp_path: Path) -> None:
     """The sources' padding gets the targets' id; the rows of the shortlist and of the embedding move with it."""
     folder = tmp_path / "marian"

@@ -117,9 +117,9 @@ def test_a_storage_of_before_1_6_has_the_count_that_its_tensors_say(
     content = (tmp_path / "x.pt").read_bytes()
     assert content[place:][:8] == b"\x0c" + b"\0" * 7
     (tmp_path / "x.pt").write_bytes(content[:place] + bytes_there + content[place + 8 :])
+    read = TorchArchive(tmp_path / "x.pt") if bytes_there[0] < 13 else None
     with pytest.raises(ModelError, match="damaged"):
-        read = TorchArchive(tmp_path / "x.pt")
-        read.arrays(read.content)
+        read.arrays(read.content) if read else TorchArchive(tmp_path / "x.pt")
 
 
 def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:

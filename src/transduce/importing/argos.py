@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 def is_argos(source: Path) -> bool:
     """Return whether a file or a folder is a package."""
-    return source.suffix == _ENDING or (source / "metadata.json").is_file()
+    return source.suffix == _ENDING or all((source / name).exists() for name in ("metadata.json", "model"))
 
 
 def read_argos(source: Path, languages: Languages) -> ForeignModel:

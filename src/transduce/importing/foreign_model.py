@@ -13,12 +13,14 @@ from pydantic import ValidationError
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import bounded_integer
+from transduce.importing.target_tags import other_targets
 from transduce.model.config import ModelConfig
 from transduce.model.language_model_config import LanguageModelConfig
 from transduce.model.text_encoder_config import TextEncoderConfig
 from transduce.model_directory import MOST_LAYERS, Description, Languages, in_card, save_model
 from transduce.networks.cost import parameter_count
 from transduce.tensor_file import Array
+from transduce.text.imported_tokenizer import ImportedTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.version import __version__
 
@@ -47,6 +49,7 @@ class ForeignModel:
         description = Description(
             architecture=self.config,
             languages=self.languages,
+            targets=self._targets(),
             decoding=dict(self.decoding),
             training={"imported": self.origin},
         )
@@ -58,6 +61,12 @@ class ForeignModel:
             card=self._card(source),
             shortlist=self.shortlist,
         )
+
+    def _targets(self) -> dict[str, str]:
+        """Return the tags of the target languages beside the one that `--to` chose."""
+        source = self.tokenizers.source
+        own = source.vocabulary.tag if isinstance(source, ImportedTokenizer) else None
+        return {} if own is None else other_targets(source.vocabulary.pieces, own)
 
     def checked_weights(self, source: Path) -> dict[str, Array]:
         """Return the weights in float32; raise ModelError, naming `source`, if they are not those of the network."""
