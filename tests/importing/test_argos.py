@@ -36,6 +36,15 @@ def test_a_folder_of_firefox_with_metadata_is_none_of_argos(tmp_path: Path) -> N
     assert load_model(tmp_path / "model").description.training["imported"] == "Marian"
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_members_that_are_there_often_cannot_fill_the_disk(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "own.argosmodel", "w", zipfile.ZIP_DEFLATED) as archive:
+        for _ in range(8):
+            archive.writestr("en_de/model/model.bin", bytes(5_000_000))
+    with pytest.raises(ModelError, match=r"model\.bin would have 5,000,000 bytes"):
+        import_model(tmp_path / "own.argosmodel", tmp_path / "model", Languages())
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

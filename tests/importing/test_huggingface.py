@@ -80,6 +80,26 @@ def test_transformers_gives_the_same_ids_probabilities_and_search(tmp_path: Path
         assert list(output.alternatives[0].sentences[0].tokens) == found
 
 
+def test_separate_vocabularies_number_the_same_pieces_otherwise(tmp_path: Path) -> None:
+    """Target ids in reverse order reverse the outputs and change nothing else."""
+    weights = write_folder(tmp_path / "marian")
+    plain, folder = imported(tmp_path), tmp_path / "marian"
+    pieces, shared_VD = json.loads((folder / "vocab.json").read_text()), weights.pop("model.shared.weight")
+    (folder / "target_vocab.json").write_text(json.dumps({p: len(pieces) - 1 - n for p, n in pieces.items()}))
+    weights["model.encoder.embed_tokens.weight"] = shared_VD
+    weights["model.decoder.embed_tokens.weight"] = shared_VD[::-1].copy()
+    weights["final_logits_bias"] = weights["final_logits_bias"][:, ::-1].copy()
+    write_tensors(folder / "model.safetensors", weights)
+    changes = {"share_encoder_decoder_embeddings": False, "decoder_start_token_id": 0, "pad_token_id": 0}
+    for name, change in (("config.json", changes), ("tokenizer_config.json", {"separate_vocabs": True})):
+        (folder / name).write_text(json.dumps({**json.loads((folder / name).read_text()), **change}))
+    import_model(folder, tmp_path / "separate", Languages())
+    model = load_model(tmp_path / "separate")
+    for source, target in pairwise(TEXTS):
+        ours = log_probabilities(model, source, target).flip(-1)
+        torch.testing.assert_close(ours, log_probabilities(plain, source, target), atol=1e-5, rtol=0)
+
+
 def test_an_exported_model_comes_back(tmp_path: Path) -> None:
     original = make(tmp_path / "original", norm_epsilon=1e-5, attention_bias=True, output_bias=True)
     export_huggingface(original, tmp_path / "marian")

@@ -166,6 +166,24 @@ def test_dictionaries_are_not_copied_again_and_again(tmp_path: Path) -> None:
     assert TorchArchive(archive(tmp_path / "x.pt", program)).content == {}
 
 
+@pytest.mark.parametrize("is_zip", [True, False], ids=["since 1.6", "before"])
+def test_small_views_of_large_storages_cannot_take_quadratic_time(tmp_path: Path, is_zip: bool) -> None:
+    """Views in turn of two storages would read each whole for every number; views of one storage read it once."""
+    numbers = [torch.randn(10_000), torch.randn(10_000).bfloat16()]
+    torch.save(
+        {f"t{n}": numbers[n % 2][n : n + 1] for n in range(100)},
+        tmp_path / "x.pt",
+        _use_new_zipfile_serialization=is_zip,
+    )
+    read = TorchArchive(tmp_path / "x.pt")
+    with pytest.raises(ModelError, match="show the same numbers too often"):
+        read.arrays(read.content)
+    views = {f"t{n}": numbers[1][n : n + 1] for n in range(100)}
+    torch.save(views, tmp_path / "y.pt", _use_new_zipfile_serialization=is_zip)
+    read = TorchArchive(tmp_path / "y.pt")
+    assert [float(array[0]) for array in read.arrays(read.content).values()] == numbers[1][:100].tolist()
+
+
 def test_tensors_that_share_numbers_cannot_fill_the_memory(tmp_path: Path) -> None:
     numbers = torch.randn(1_000)
     torch.save({f"t{n}": numbers[n % 3 :] for n in range(500)}, tmp_path / "x.pt")

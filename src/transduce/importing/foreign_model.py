@@ -24,7 +24,7 @@ from transduce.text.imported_tokenizer import ImportedTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.version import __version__
 
-LARGEST_JSON = 32 << 20
+LARGEST_JSON = 8 << 20  # twice the largest vocabulary known; Python takes 24 times as much memory
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ class StoredTensor:
         size = prod(int(extent) for extent in self.shape)
         if size > count or (size and last >= count):
             raise ValueError
-        numbers = self.archive.storage(*self.storage)[self.offset :]
+        numbers = self.archive.storage(*self.storage)[self.offset : last + 1]
         if kind == "BFloat16Storage":
             numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
         steps = [stride * numbers.itemsize for stride in self.strides]
@@ -93,6 +94,8 @@ class TorchArchive:
 
     def __init__(self, path: Path) -> None:
         self._path, self._largest = path, _MOST_COPIES * path.stat().st_size
+        self._left_to_read = self._largest
+        self._bytes_of = lru_cache(1)(self._read)  # of views that follow each other on one storage, as when it is tied
         with path.open("rb") as file:
             is_zip = file.read(2) == b"PK"
         self._container = _Zip(path) if is_zip else _Stream(path)
@@ -120,10 +123,17 @@ class TorchArchive:
 
     def storage(self, kind: str, key: str, count: int) -> Array:
         """Return all numbers of a storage."""
-        numbers: Array = np.frombuffer(self._container.storage(key), _STORAGES[kind])
+        numbers: Array = np.frombuffer(self._bytes_of(key), _STORAGES[kind])
         if len(numbers) != count:
             raise ValueError
         return numbers
+
+    def _read(self, key: str) -> bytes:
+        content = self._container.storage(key)
+        self._left_to_read -= len(content)
+        if self._left_to_read < 0:
+            raise ModelError(f"{self._path} is damaged: its tensors show the same numbers too often.")
+        return content
 
 
 class _Zip:
