@@ -135,6 +135,16 @@ def test_a_tied_matrix_may_stand_under_any_of_its_names(tmp_path: Path, kept: st
     np.testing.assert_array_equal(imported(tmp_path).parameters["embeddings.source_VD"], shared_VD)
 
 
+def test_languages_get_their_names_of_two_letters(tmp_path: Path) -> None:
+    """Models of the Tatoeba challenge say eng and zho; a token of the macrolanguage's main language is taken."""
+    write_folder(tmp_path / "marian", tags=(">>cmn<<", ">>cmn_Hans<<", ">>yue<<"))
+    path = tmp_path / "marian/tokenizer_config.json"
+    path.write_text(json.dumps({"source_lang": "eng", "target_lang": "zho"}))
+    model = imported(tmp_path)
+    assert model.description.languages == Languages(source="en", target="zh")
+    assert model.tokenizers.source.piece(model.tokenizers.encode_source("the dog")[0]) == ">>cmn<<"
+
+
 def test_a_target_language_becomes_a_token(tmp_path: Path) -> None:
     write_folder(tmp_path / "marian", tags=(">>deu<<", ">>nld<<"))
     with pytest.raises(ModelError, match=r"Name one of them by `--to`: deu, nld \(fr fits 0"):

@@ -26,6 +26,7 @@ from transduce.importing.foreign_model import (
     refuse,
 )
 from transduce.importing.pickled_weights import TorchArchive
+from transduce.importing.target_tags import short_name
 from transduce.importing.vocabularies import ForeignVocabulary, fitted, numbered_pieces
 from transduce.model_directory import Languages
 from transduce.tensor_file import Array, read_tensors
@@ -79,7 +80,7 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     for side in ("attention_heads", "ffn_dim"):
         refuse(options, {f"decoder_{side}": (options.get(f"encoder_{side}"),)}, name=name)
     weights = weights_of(source)
-    named = {key: value for key, value in tokenizer.items() if isinstance(value, str)}
+    named = {key: short_name(value) for key, value in tokenizer.items() if isinstance(value, str)}
     languages = Languages(
         source=languages.source or named.get("source_lang"), target=languages.target or named.get("target_lang")
     )

@@ -98,7 +98,7 @@ class TorchArchive:
         self._bytes_of = lru_cache(1)(self._read)  # of views that follow each other on one storage, as when it is tied
         with path.open("rb") as file:
             is_zip = file.read(2) == b"PK"
-        self._container = _Zip(path) if is_zip else _Stream(path)
+        self._container: _Zip | _Stream = _Zip(path) if is_zip else _Stream(path)
         try:
             with warnings.catch_warnings(action="ignore"):  # of escapes in damaged texts
                 self.content = self._container.content(self)

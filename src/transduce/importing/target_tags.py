@@ -51,12 +51,17 @@ def other_targets(pieces: Sequence[str], own: str) -> dict[str, str]:
     for tag in pieces:
         if TAG.fullmatch(tag) and tag != own:
             language, mark, part = tag[2:-2].partition("_")
-            name = _TWO_LETTERS.get(language, language) + mark.replace("_", "-") + part
+            name = short_name(language) + mark.replace("_", "-") + part
             found[name if name not in found else tag[2:-2]] = tag
     return found
+
+
+def short_name(language: str) -> str:
+    """Return the name of a language with two letters if it has one, such as de for deu."""
+    return _TWO_LETTERS.get(language, language)
 
 
 def _parts(name: str) -> tuple[str, str]:
     """Return the language, with two letters if it has them, and the script or region."""
     language, _, part = name.casefold().replace("-", "_").partition("_")
-    return _TWO_LETTERS.get(language, language), part
+    return short_name(language), part
