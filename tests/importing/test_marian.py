@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from transduce.errors import ModelError
+from transduce.importing.byte_reader import array_of
 from transduce.importing.formats import import_model
 from transduce.importing.marian_text import options_of, pieces_to_ids
 from transduce.model_directory import Languages, ModelDirectory, load_model
@@ -285,6 +286,19 @@ def test_a_billion_layers_are_refused_before_they_are_listed(tmp_path: Path) -> 
     write_bin(path, rounded(random_weights(39)), {**OPTIONS, "enc-depth": "999999999"})
     with pytest.raises(ModelError, match="names 1,000,000,001 layers"):
         imported(tmp_path / "marian", tmp_path / "model")
+
+
+def test_options_without_end_are_refused_before_they_are_split(tmp_path: Path) -> None:
+    write_student(tmp_path / "marian")
+    path = tmp_path / "marian/model.ende.intgemm.alphas.bin"
+    write_bin(path, rounded(random_weights(39)), {**OPTIONS, "x": "\n" * 2_000_000})
+    with pytest.raises(ModelError, match="bytes of options; at most 1,048,576 are read"):
+        imported(tmp_path / "marian", tmp_path / "model")
+
+
+def test_a_shape_without_numbers_is_refused_before_memory_is_reserved_for_what_fits_it() -> None:
+    with pytest.raises(ValueError, match=r"^$"):
+        array_of(memoryview(b""), "<f4", (2**32 - 1, 0))
 
 
 @pytest.mark.parametrize(

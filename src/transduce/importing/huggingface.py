@@ -145,9 +145,12 @@ def _embeddings(weights: Mapping[str, Array], options: Mapping[str, Any], *, nam
         source_VD = target_VD = next((found for found in (shared, own, target_VD) if found is not None), None)
     if source_VD is None or target_VD is None:
         raise ModelError(f"{name} has no embeddings among its weights.")
-    bias_1V = weights.get("final_logits_bias", np.zeros((1, len(target_VD)), np.float32))
+    bias_1V = weights.get("final_logits_bias")
     return EmbeddingMatrices(
-        source_VD, target_VD, target_VD if output is None else output, np.asarray(bias_1V, np.float32).reshape(-1)
+        source_VD,
+        target_VD,
+        target_VD if output is None else output,
+        None if bias_1V is None else np.asarray(bias_1V, np.float32).reshape(-1),
     )
 
 
