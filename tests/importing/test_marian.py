@@ -147,8 +147,10 @@ def test_the_configuration_of_a_student_names_the_model_and_plain_vocabularies(t
         "models:\n  - model.ende.intgemm.alphas.bin\nbeam-size: 1\nvocabs:\n  - opus.src.vocab\n  - opus.trg.vocab\n"
     )
     (tmp_path / "marian/config.intgemm8bitalpha.yml").write_text(config)
+    (tmp_path / "marian/LICENSE").write_text("\nAttribution 4.0 International\n\n====\n")
     model = imported(tmp_path / "marian", tmp_path / "model")
     assert model.description.decoding["beam"] == 1
+    assert "Attribution 4.0 International" in (tmp_path / "model/README.md").read_text(encoding="utf-8")
     assert model.tokenizers.encode_source("the dog runs.") == plain.tokenizers.encode_source("the dog runs.")
     assert all((model.parameters[name] == array).all() for name, array in plain.parameters.items())
 

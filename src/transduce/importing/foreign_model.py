@@ -173,11 +173,14 @@ def optional_json(path: Path) -> dict[str, Any]:
 
 
 def licence_of(folder: Path) -> str | None:
-    """Return the licence that the head of a model card in the folder names."""
-    path = folder / "README.md"
+    """Return the licence that the head of a model card in the folder names, or else the first line of its LICENSE."""
+    named = [line.partition(":")[2] for line in _head(folder / "README.md") if line.lower().startswith("license:")]
+    lines = [line.strip() for line in (*named[:1], *_head(folder / "LICENSE"))]
+    return next((line[:60] for line in lines if line and line.isprintable()), None)
+
+
+def _head(path: Path) -> list[str]:
     if not path.is_file():
-        return None
+        return []
     with path.open(encoding="utf-8", errors="replace") as file:
-        head = file.read(20_000).splitlines()
-    named = [line.partition(":")[2].strip() for line in head if line.lower().startswith("license:")]
-    return named[0][:60] if named and named[0].isprintable() else None
+        return file.read(20_000).splitlines()
