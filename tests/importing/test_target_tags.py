@@ -38,7 +38,7 @@ def test_a_language_that_fits_no_token_or_several_is_refused(wanted: str, count:
 
 
 def test_each_other_language_has_a_name_of_its_own() -> None:
-    found = other_targets([*THREE, ">>zho_Hans<<"], ">>deu<<")
+    found = other_targets([*THREE, ">>zho_Hans<<"], "de")
     assert found["es"] == ">>spa<<"
     assert (found["zh-Hans"], found["zho_Hans"]) == (">>cmn_Hans<<", ">>zho_Hans<<")
     assert len(found) == len(THREE)

@@ -65,8 +65,9 @@ class ForeignModel:
     def _targets(self) -> dict[str, str]:
         """Return the tags of the target languages beside the one that `--to` chose."""
         source = self.tokenizers.source
-        own = source.vocabulary.tag if isinstance(source, ImportedTokenizer) else None
-        return {} if own is None else other_targets(source.vocabulary.pieces, own)
+        if not isinstance(source, ImportedTokenizer) or source.vocabulary.tag is None:
+            return {}
+        return other_targets(source.vocabulary.pieces, self.languages.target)
 
     def checked_weights(self, source: Path) -> dict[str, Array]:
         """Return the weights in float32; raise ModelError, naming `source`, if they are not those of the network."""

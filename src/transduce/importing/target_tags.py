@@ -45,15 +45,15 @@ def target_tag(pieces: Sequence[str], wanted: str | None) -> str | None:
     return fitting[0]
 
 
-def other_targets(pieces: Sequence[str], own: str) -> dict[str, str]:
-    """Return the token for each language but that of `own`, by its name with two letters if it has one."""
+def other_targets(pieces: Sequence[str], own: str | None) -> dict[str, str]:
+    """Return the token for each language but that of the name `own`, by its name with two letters if it has one."""
     found: dict[str, str] = {}
     for tag in pieces:
-        if TAG.fullmatch(tag) and tag != own:
+        if TAG.fullmatch(tag):
             language, mark, part = tag[2:-2].partition("_")
             name = short_name(language) + mark.replace("_", "-") + part
             found[name if name not in found else tag[2:-2]] = tag
-    return found
+    return {name: tag for name, tag in found.items() if name != own}
 
 
 def short_name(language: str) -> str:
