@@ -90,8 +90,11 @@ def test_separate_vocabularies_number_the_same_pieces_otherwise(tmp_path: Path) 
     weights["model.decoder.embed_tokens.weight"] = shared_VD[::-1].copy()
     weights["final_logits_bias"] = weights["final_logits_bias"][:, ::-1].copy()
     write_tensors(folder / "model.safetensors", weights)
-    changes = {"share_encoder_decoder_embeddings": False, "decoder_start_token_id": 0, "pad_token_id": 0}
-    for name, change in (("config.json", changes), ("tokenizer_config.json", {"separate_vocabs": True})):
+    changes: dict[str, dict[str, object]] = {
+        "config.json": {"share_encoder_decoder_embeddings": False, "decoder_start_token_id": 0, "pad_token_id": 0},
+        "tokenizer_config.json": {"separate_vocabs": True},
+    }
+    for name, change in changes.items():
         (folder / name).write_text(json.dumps({**json.loads((folder / name).read_text()), **change}))
     import_model(folder, tmp_path / "separate", Languages())
     model = load_model(tmp_path / "separate")
