@@ -7,7 +7,8 @@ and transformers; and a student as Firefox has them (6+2 layers, width 256, an S
 shortlist of 100 candidates a piece and 100 common ones) in the format of Marian, against pymarian with the same
 shortlist. All in one process, with one thread, beam 4 and in batches; ours and CTranslate2 take the fastest of a few
 batch sizes. Weights are random, and the end token is forbidden, so that all outputs have the same length: times do not
-depend on what weights say. Figures are medians of the ratios of neighbouring runs, in output tokens a second.
+depend on what weights say. Figures are medians of the ratios of neighbouring runs, in output tokens a second of
+processor time, which other programs on the machine change little.
 
 pymarian computes in float32, since its build has no int8 for the processor; the lead over Firefox's fork is not known.
 Needs ctranslate2, transformers and pymarian. Writes results/imported.json unless --json names another file. --tiny is
@@ -168,10 +169,10 @@ def best(make: Callable[[int], Run]) -> tuple[Run, int]:
 
 
 def timed(run: Run) -> float:
-    """Return the seconds per output token."""
-    began = time.perf_counter()
+    """Return the seconds of processor time per output token."""
+    began = time.process_time()
     count = run()
-    return (time.perf_counter() - began) / count
+    return (time.process_time() - began) / count
 
 
 def compared(own: Run, other: Run, rounds: int) -> dict[str, object]:

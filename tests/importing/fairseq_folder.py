@@ -47,7 +47,7 @@ class TorchTransformer(nn.Module):
         return (self.shared_VD[tokens] * 4.0 + torch.cat([angles.sin(), angles.cos()], dim=-1))[None]
 
     def fairseq_weights(self, *, is_old: bool = False) -> dict[str, Tensor]:
-        """Return the weights under fairseq's names; old versions stack the matrices of attention."""
+        """Return the weights under fairseq's names; old versions stack matrices of attention and number the norms."""
         found: dict[str, Tensor] = {}
         attentions = {"self_attn": "self_attn", "multihead_attn": "encoder_attn"}
         norms = {"encoder": ("self_attn", "final"), "decoder": ("self_attn", "encoder_attn", "final")}
@@ -66,6 +66,8 @@ class TorchTransformer(nn.Module):
                             found[f"{stack}.layers.{n}.{own}.{letter}_proj.{kind.removeprefix('in_proj_')}"] = third
                     elif own is not None:
                         found[f"{stack}.layers.{n}.{own}.{kind}"] = parameter
+                    elif part.startswith("norm") and is_old:
+                        found[f"{stack}.layers.{n}.layer_norms.{int(part[4:]) - 1}.{kind}"] = parameter
                     elif part.startswith("norm"):
                         found[f"{stack}.layers.{n}.{norms[stack][int(part[4:]) - 1]}_layer_norm.{kind}"] = parameter
                     else:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.export.test_ctranslate2 import make
+from tests.importing.marian_native import write_student
 from tests.importing.test_ctranslate2 import largest_difference
 
 from transduce.errors import ModelError
@@ -26,6 +27,22 @@ def test_a_package_comes_back_with_its_languages(tmp_path: Path) -> None:
         assert model.description.training["imported"] == "Argos Translate"
         folder = tmp_path / "installed/translate-en_de/model"
         assert largest_difference(model, folder, original) < 1e-4
+
+
+def test_a_folder_of_firefox_with_metadata_is_none_of_argos(tmp_path: Path) -> None:
+    write_student(tmp_path / "student")
+    (tmp_path / "student/metadata.json").write_text(json.dumps({"architecture": "base", "sourceLanguage": "en"}))
+    import_model(tmp_path / "student", tmp_path / "model", Languages())
+    assert load_model(tmp_path / "model").description.training["imported"] == "Marian"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_members_that_are_there_often_cannot_fill_the_disk(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "own.argosmodel", "w", zipfile.ZIP_DEFLATED) as archive:
+        for _ in range(8):
+            archive.writestr("en_de/model/model.bin", bytes(5_000_000))
+    with pytest.raises(ModelError, match=r"model\.bin would have 5,000,000 bytes"):
+        import_model(tmp_path / "own.argosmodel", tmp_path / "model", Languages())
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,18 @@ def test_every_option_comes_back(tmp_path: Path, options: dict[str, Any]) -> Non
     assert {key: after[key] for key in same} == {key: before[key] for key in same}
 
 
+@pytest.mark.parametrize(("from_zeros", "said"), [(True, False), (True, True), (False, False), (False, True)])
+def test_a_source_of_marian_ends_in_its_end_token_whatever_the_converter_says(
+    tmp_path: Path, from_zeros: bool, said: bool
+) -> None:
+    """CTranslate2's converter of transformers' MarianMT leaves the </s> to the tokenizer of transformers."""
+    export_ctranslate2(make(tmp_path / "original", start_from_zeros=from_zeros), tmp_path / "theirs")
+    path = tmp_path / "theirs/config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "add_source_eos": said}))
+    pair = imported(tmp_path / "theirs", tmp_path / "model").tokenizers
+    assert (pair.encode_source("the dog")[-1] == pair.special.end) == (from_zeros or said)
+
+
 def quantized(folder: Path, kind: str) -> None:
     """Write the variables again in fewer bits, as CTranslate2's own converter does."""
     change_variables(folder, lambda name, array: _converted(name, array, kind))

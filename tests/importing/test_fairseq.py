@@ -45,6 +45,17 @@ def test_text_is_cut_by_the_codes_and_ids_are_those_of_the_dictionary(tmp_path: 
     assert (special.start, special.padding, special.end, special.unknown) == (2, 1, 2, 3)
 
 
+def test_a_dictionary_may_hold_words_that_look_like_special_tokens(tmp_path: Path) -> None:
+    write_folder(tmp_path / "fairseq", TorchTransformer())
+    for language in ("en", "de"):
+        path = tmp_path / f"fairseq/dict.{language}.txt"
+        lines = path.read_text(encoding="utf-8")
+        path.write_text(lines.replace("madeupword0000 0", "<unk> 0 #fairseq:overwrite"), encoding="utf-8")
+    pair = imported(tmp_path / "fairseq", tmp_path / "model").tokenizers
+    assert pair.encode_source("the cat zzz")[:3] == [4, 7, 8]
+    assert pair.special.unknown == 3
+
+
 def test_it_translates_in_the_core(tmp_path: Path) -> None:
     write_folder(tmp_path / "fairseq", TorchTransformer())
     imported(tmp_path / "fairseq", tmp_path / "model")
@@ -79,7 +90,7 @@ def test_an_option_that_cannot_be_expressed_is_refused_by_name(tmp_path: Path, o
         ("bpecodes", "a b\n", "bpecodes:1 is not a pair"),
         ("bpecodes", None, "no way to cut text"),
         ("dict.en.txt", None, "source_lang = 'en' and the dictionaries dict.de.txt"),
-        ("checkpoint_best.pt", "\x80\x02", "is not a file of PyTorch 1.6 or later"),
+        ("checkpoint_best.pt", "\x80\x02", "is damaged or is not a file of weights"),
     ],
 )
 def test_missing_and_foreign_files_are_named(tmp_path: Path, name: str, content: str | None, words: str) -> None:

@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from transduce.errors import ModelError
+from transduce.importing.byte_reader import array_of
 from transduce.importing.formats import import_model
 from transduce.importing.marian_text import options_of, pieces_to_ids
 from transduce.model_directory import Languages, ModelDirectory, load_model
@@ -130,6 +131,28 @@ def test_a_student_translates_in_the_core_with_its_shortlist(tmp_path: Path, pre
     for text in LINES[:4]:
         found = translator.translate(text, maximum_length=10).alternatives[0].sentences[0].tokens
         assert set(found) <= set(listed.tokens(pair.encode_source(text)))
+
+
+def test_the_configuration_of_a_student_names_the_model_and_plain_vocabularies(tmp_path: Path) -> None:
+    """As in archives of students: two models, a configuration for one of them, and a piece on each line."""
+    _, content = write_student(tmp_path / "marian")
+    plain = imported(tmp_path / "marian", tmp_path / "plain")
+    (tmp_path / "marian/model.npz").write_bytes(b"of the teacher")
+    (tmp_path / "marian/vocab.ende.spm").unlink()
+    names = read_piece_file(content, name="x").names
+    for side, own in (("source", "src"), ("target", "trg")):
+        (tmp_path / f"marian/{side}.spm").write_bytes(content)
+        (tmp_path / f"marian/opus.{own}.vocab").write_text("\n".join(names) + "\n", encoding="utf-8")
+    config = (
+        "models:\n  - model.ende.intgemm.alphas.bin\nbeam-size: 1\nvocabs:\n  - opus.src.vocab\n  - opus.trg.vocab\n"
+    )
+    (tmp_path / "marian/config.intgemm8bitalpha.yml").write_text(config)
+    (tmp_path / "marian/LICENSE").write_text("\nAttribution 4.0 International\n\n====\n")
+    model = imported(tmp_path / "marian", tmp_path / "model")
+    assert model.description.decoding["beam"] == 1
+    assert "Attribution 4.0 International" in (tmp_path / "model/README.md").read_text(encoding="utf-8")
+    assert model.tokenizers.encode_source("the dog runs.") == plain.tokenizers.encode_source("the dog runs.")
+    assert all((model.parameters[name] == array).all() for name, array in plain.parameters.items())
 
 
 def test_two_vocabularies_with_their_shortlist(tmp_path: Path) -> None:
@@ -265,6 +288,19 @@ def test_a_billion_layers_are_refused_before_they_are_listed(tmp_path: Path) -> 
     write_bin(path, rounded(random_weights(39)), {**OPTIONS, "enc-depth": "999999999"})
     with pytest.raises(ModelError, match="names 1,000,000,001 layers"):
         imported(tmp_path / "marian", tmp_path / "model")
+
+
+def test_options_without_end_are_refused_before_they_are_split(tmp_path: Path) -> None:
+    write_student(tmp_path / "marian")
+    path = tmp_path / "marian/model.ende.intgemm.alphas.bin"
+    write_bin(path, rounded(random_weights(39)), {**OPTIONS, "x": "\n" * 2_000_000})
+    with pytest.raises(ModelError, match="bytes of options; at most 1,048,576 are read"):
+        imported(tmp_path / "marian", tmp_path / "model")
+
+
+def test_a_shape_without_numbers_is_refused_before_memory_is_reserved_for_what_fits_it() -> None:
+    with pytest.raises(ValueError, match=r"^$"):
+        array_of(memoryview(b""), "<f4", (2**32 - 1, 0))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,12 @@ def _pickled(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
 
+def _pickled_before_1_6(folder: Path) -> None:
+    weights = {name: torch.from_numpy(array) for name, array in marian_folder.write_folder(folder).items()}
+    torch.save(weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    (folder / "model.safetensors").unlink()
+
+
 def _ctranslate2(folder: Path) -> None:
     export_ctranslate2(make(folder.parent / "ours"), folder, weights="int8")
 
@@ -59,7 +65,7 @@ def _bert(folder: Path) -> None:
 
 
 FORMATS: list[Callable[[Path], None]] = [
-    *(_huggingface, _pickled, _ctranslate2, _argos, _marian, _npz, _fairseq, _gpt2, _bert),
+    *(_huggingface, _pickled, _pickled_before_1_6, _ctranslate2, _argos, _marian, _npz, _fairseq, _gpt2, _bert),
 ]
 
 

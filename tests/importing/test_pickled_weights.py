@@ -22,7 +22,8 @@ def archive(path: Path, program: bytes) -> Path:
     return path
 
 
-def test_tensors_equal_those_that_torch_loads(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_zip", [True, False], ids=["since 1.6", "before"])
+def test_tensors_equal_those_that_torch_loads(tmp_path: Path, is_zip: bool) -> None:
     matrix = torch.randn(5, 7)
     saved = {
         "matrix": matrix, "transposed": matrix.T, "half": matrix.half(), "bf16": matrix.bfloat16(),
@@ -30,7 +31,7 @@ def test_tensors_equal_those_that_torch_loads(tmp_path: Path) -> None:
         "row": matrix[2, 1:5], "parameter": torch.nn.Parameter(matrix),
         "empty": torch.zeros(0, 3), "one": torch.tensor(2.5),
     }  # fmt: skip
-    torch.save(saved, tmp_path / "x.pt")
+    torch.save(saved, tmp_path / "x.pt", _use_new_zipfile_serialization=is_zip)
     read = TorchArchive(tmp_path / "x.pt")
     for name, array in read.arrays(read.content).items():
         torch.testing.assert_close(torch.from_numpy(array), saved[name].detach().to(torch.from_numpy(array).dtype))
@@ -86,8 +87,43 @@ def test_other_programs_are_refused_or_harmless(tmp_path: Path, program: bytes) 
     assert not callable(content)
 
 
+SAVED = {"a": torch.randn(3, 4), "b": [1, {"c": (2.0, "x")}]}
+
+
+def test_mutated_files_of_before_1_6_are_read_or_refused(tmp_path: Path) -> None:
+    torch.save(SAVED, tmp_path / "x.pt", _use_new_zipfile_serialization=False)
+    content, random, refused = (tmp_path / "x.pt").read_bytes(), Random(1), 0
+    for _ in range(300):
+        damaged = bytearray(content[: random.choice([len(content), random.randrange(len(content))])])
+        for _ in range(random.randint(0, 4) if damaged else 0):
+            damaged[random.randrange(len(damaged))] = random.randrange(256)
+        (tmp_path / "y.pt").write_bytes(damaged)
+        try:
+            read = TorchArchive(tmp_path / "y.pt")
+            read.arrays(read.content if isinstance(read.content, dict) else {})
+        except ModelError:
+            refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("place", "bytes_there"), [(-56, b"\xff" * 8), (-56, b"\0" * 8), (-56, b"\x0d" + b"\0" * 7)], ids=["-1", "0", "13"]
+)
+def test_a_storage_of_before_1_6_has_the_count_that_its_tensors_say(
+    tmp_path: Path, place: int, bytes_there: bytes
+) -> None:
+    """The file ends with the count 12, then 12 numbers of 4 bytes: 56 bytes."""
+    torch.save(SAVED, tmp_path / "x.pt", _use_new_zipfile_serialization=False)
+    content = (tmp_path / "x.pt").read_bytes()
+    assert content[place:][:8] == b"\x0c" + b"\0" * 7
+    (tmp_path / "x.pt").write_bytes(content[:place] + bytes_there + content[place + 8 :])
+    read = TorchArchive(tmp_path / "x.pt") if bytes_there[0] < 13 else None
+    with pytest.raises(ModelError, match="damaged"):
+        read.arrays(read.content) if read else TorchArchive(tmp_path / "x.pt")
+
+
 def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
-    torch.save({"a": torch.randn(3, 4), "b": [1, {"c": (2.0, "x")}]}, tmp_path / "x.pt")
+    torch.save(SAVED, tmp_path / "x.pt")
     with zipfile.ZipFile(tmp_path / "x.pt") as file:
         contents = {name: file.read(name) for name in file.namelist()}
     program = next(name for name in contents if name.endswith("data.pkl"))
@@ -128,6 +164,24 @@ def test_values_inside_values_cost_no_exponential_time(tmp_path: Path, program: 
 def test_dictionaries_are_not_copied_again_and_again(tmp_path: Path) -> None:
     program = b"\x80\x02ccollections\nOrderedDict\nq\x00)Rq\x01K\x01K\x02s" + b"h\x00h\x01\x85R."
     assert TorchArchive(archive(tmp_path / "x.pt", program)).content == {}
+
+
+@pytest.mark.parametrize("is_zip", [True, False], ids=["since 1.6", "before"])
+def test_small_views_of_large_storages_cannot_take_quadratic_time(tmp_path: Path, is_zip: bool) -> None:
+    """Views in turn of two storages would read each whole for every number; views of one storage read it once."""
+    numbers = [torch.randn(10_000), torch.randn(10_000).bfloat16()]
+    torch.save(
+        {f"t{n}": numbers[n % 2][n : n + 1] for n in range(100)},
+        tmp_path / "x.pt",
+        _use_new_zipfile_serialization=is_zip,
+    )
+    read = TorchArchive(tmp_path / "x.pt")
+    with pytest.raises(ModelError, match="show the same numbers too often"):
+        read.arrays(read.content)
+    views = {f"t{n}": numbers[1][n : n + 1] for n in range(100)}
+    torch.save(views, tmp_path / "y.pt", _use_new_zipfile_serialization=is_zip)
+    read = TorchArchive(tmp_path / "y.pt")
+    assert [float(array[0]) for array in read.arrays(read.content).values()] == numbers[1][:100].tolist()
 
 
 def test_tensors_that_share_numbers_cannot_fill_the_memory(tmp_path: Path) -> None:

@@ -19,13 +19,13 @@ _NAMES = ("metadata.json", "README.md", "sentencepiece.model", "bpe.model", "mod
 _VOCABULARIES = tuple(
     f"model/{side}_vocabulary.{ending}" for side in ("shared", "source", "target") for ending in ("json", "txt")
 )
-_MOST_EXPANSION = 100  # a member's size over that of the archive; weights hardly shrink
+_EXPANSION, _ROOM = 4, 32 << 20  # of all members together, over the size of the archive; weights hardly shrink
 _CHUNK = 1 << 20
 
 
 def is_argos(source: Path) -> bool:
     """Return whether a file or a folder is a package."""
-    return source.suffix == _ENDING or (source / "metadata.json").is_file()
+    return source.suffix == _ENDING or all((source / name).exists() for name in ("metadata.json", "model"))
 
 
 def read_argos(source: Path, languages: Languages) -> ForeignModel:
@@ -60,14 +60,15 @@ def _read(folder: Path, languages: Languages, *, name: str) -> ForeignModel:
 def _unpack(source: Path, folder: Path) -> None:
     """Write the members that matter into `folder`, under names of ours alone."""
     (folder / "model").mkdir()
-    largest = _MOST_EXPANSION * source.stat().st_size
+    left = _EXPANSION * source.stat().st_size + _ROOM
     try:
         with zipfile.ZipFile(source) as archive:
             for member in archive.infolist():
                 name = member.filename.partition("/")[2]
                 if name not in _NAMES and name not in _VOCABULARIES:
                     continue
-                if member.file_size > largest:
+                left -= member.file_size
+                if left < 0:
                     raise ModelError(f"{source} is damaged: {name} would have {member.file_size:,} bytes.")
                 with archive.open(member) as packed, (folder / name).open("wb") as file:
                     while chunk := packed.read(_CHUNK):  # never more than the size that was checked

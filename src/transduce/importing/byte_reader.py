@@ -41,8 +41,8 @@ class ByteReader:
 
 
 def array_of(content: memoryview, kind: str, shape: tuple[int, ...]) -> Array:
-    """Return a view of the bytes as an array; raise ValueError unless they fill the shape."""
-    if len(shape) > _MOST_AXES or len(content) != prod(shape) * np.dtype(kind).itemsize:
+    """Return a view of the bytes as an array; raise ValueError unless they fill the shape, which is never empty."""
+    if len(shape) > _MOST_AXES or 0 in shape or len(content) != prod(shape) * np.dtype(kind).itemsize:
         raise ValueError
     return np.frombuffer(content, kind).reshape(shape)
 

@@ -59,7 +59,9 @@ def read_ctranslate2(source: Path, languages: Languages) -> ForeignModel:
     options = _Options(file, others, path)
     matrices = _matrices(file.variables, path)
     first, second = _vocabularies(source, settings, matrices)
-    ends = bool(settings.get("add_source_eos"))
+    # The converter of transformers leaves the </s> of Marian's sources to a tokenizer outside.
+    is_marian = options.values()["start_from_zeros"] and not settings.get("add_source_eos")
+    ends = is_marian or bool(settings.get("add_source_eos"))
     vocabularies = fitted(first, second, matrices, to=languages.target, source_end=ends)
     positions, tables = _positions(file.variables, path)
     config = model_config(
@@ -82,6 +84,7 @@ def read_ctranslate2(source: Path, languages: Languages) -> ForeignModel:
         assumptions=(
             "the sentencepiece model beside the model cuts its text, and nothing is done to the text before",
             "beam 4 and length penalty 1; CTranslate2 stores no settings of its search",
+            *(["a source ends in </s>, since the first token is a vector of zeros, as in Marian"] if is_marian else []),
         ),
         licence=licence_of(source),
     )

@@ -1,4 +1,4 @@
-"""A folder of fairseq: a checkpoint of PyTorch 1.6 or later, its dictionaries, and its codes or sentencepiece model.
+"""A folder of fairseq: a checkpoint of PyTorch, its dictionaries, and its codes or sentencepiece model.
 
     checkpoint_best.pt, model.pt or the only *.pt · dict.SOURCE.txt · dict.TARGET.txt · bpecodes or code… or *.model
 
@@ -40,6 +40,7 @@ _EMBEDDINGS |= {f"{stack}.embed_positions.weight" for stack in ("encoder", "deco
 _OUTPUTS = ("decoder.output_projection.weight", "decoder.embed_out")
 _FIRST = 2  # rows of a learned table before that of the first position
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+_OVERWRITES = " #fairseq:overwrite"
 _CODES = ("bpecodes", "bpe.codes", "codes", "code", "bpe.code")
 
 
@@ -185,11 +186,12 @@ def _pieces(path: Path) -> list[str]:
     lines = bytes_of(path, largest=LARGEST_JSON).decode("utf-8", "replace").split("\n")
     pieces = list(_SPECIAL)
     for number, line in enumerate(lines, start=1):
-        words = line.removesuffix("\r").removesuffix(" #fairseq:overwrite").rsplit(" ", 1)
+        words = line.removesuffix("\r").removesuffix(_OVERWRITES).rsplit(" ", 1)
         if line and (len(words) != 2 or not words[1].isdecimal()):
             raise ModelError(f"{path}:{number} is not a piece and its count.")
         if line:
-            pieces.append(words[0])
+            is_special = words[0] in _SPECIAL and _OVERWRITES in line  # the word, which text may hold, not the token
+            pieces.append(words[0] + _OVERWRITES if is_special else words[0])
     return pieces
 
 

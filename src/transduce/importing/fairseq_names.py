@@ -16,6 +16,11 @@ _NAMES = {
     "fc1": "feed_forward.W_1",
     "fc2": "feed_forward.W_2",
 }
+_OLD_NORMS = {
+    "encoder": ("self_attn_layer_norm", "final_layer_norm"),
+    "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
+}
+_OLD_NORM = re.compile(r"((encoder|decoder)\.layers\.\d{1,3})\.layer_norms\.([012])\.(weight|bias)")
 _STACK_NAMES = {"layer_norm": "final_norm", "layernorm_embedding": "embedding_norm"}
 _LAYER = re.compile(r"(encoder|decoder)\.layers\.(\d{1,3})\.(.+)\.(weight|bias)")
 _STACK = re.compile(r"(encoder|decoder)\.(layer_norm|layernorm_embedding)\.(weight|bias)")
@@ -36,9 +41,11 @@ def renamed(weights: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
 
 
 def _split(weights: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the weights with the three matrices that old versions stack (`in_proj_weight`) apart."""
+    """Return the weights under newer names, with the matrices that old versions stack (`in_proj_weight`) apart."""
     split: dict[str, Array] = {}
     for name, array in weights.items():
+        if (old := _OLD_NORM.fullmatch(name)) and int(old[3]) < len(_OLD_NORMS[old[2]]):
+            name = f"{old[1]}.{_OLD_NORMS[old[2]][int(old[3])]}.{old[4]}"
         stem, stacked, kind = name.partition(".in_proj_")
         if not stacked or array.shape[0] % 3:
             split[name] = array

@@ -13,16 +13,18 @@ from pydantic import ValidationError
 from transduce.data.shortlist import Shortlist
 from transduce.errors import ModelError
 from transduce.files import bounded_integer
+from transduce.importing.target_tags import other_targets
 from transduce.model.config import ModelConfig
 from transduce.model.language_model_config import LanguageModelConfig
 from transduce.model.text_encoder_config import TextEncoderConfig
 from transduce.model_directory import MOST_LAYERS, Description, Languages, in_card, save_model
 from transduce.networks.cost import parameter_count
 from transduce.tensor_file import Array
+from transduce.text.imported_tokenizer import ImportedTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.version import __version__
 
-LARGEST_JSON = 32 << 20
+LARGEST_JSON = 8 << 20  # twice the largest vocabulary known; Python takes 24 times as much memory
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class ForeignModel:
         description = Description(
             architecture=self.config,
             languages=self.languages,
+            targets=self._targets(),
             decoding=dict(self.decoding),
             training={"imported": self.origin},
         )
@@ -58,6 +61,13 @@ class ForeignModel:
             card=self._card(source),
             shortlist=self.shortlist,
         )
+
+    def _targets(self) -> dict[str, str]:
+        """Return the tags of the target languages beside the one that `--to` chose."""
+        source = self.tokenizers.source
+        if not isinstance(source, ImportedTokenizer) or source.vocabulary.tag is None:
+            return {}
+        return other_targets(source.vocabulary.pieces, self.languages.target)
 
     def checked_weights(self, source: Path) -> dict[str, Array]:
         """Return the weights in float32; raise ModelError, naming `source`, if they are not those of the network."""
@@ -164,11 +174,14 @@ def optional_json(path: Path) -> dict[str, Any]:
 
 
 def licence_of(folder: Path) -> str | None:
-    """Return the licence that the head of a model card in the folder names."""
-    path = folder / "README.md"
+    """Return the licence that the head of a model card in the folder names, or else the first line of its LICENSE."""
+    named = [line.partition(":")[2] for line in _head(folder / "README.md") if line.lower().startswith("license:")]
+    lines = [line.strip() for line in (*named[:1], *_head(folder / "LICENSE"))]
+    return next((line[:60] for line in lines if line and line.isprintable()), None)
+
+
+def _head(path: Path) -> list[str]:
     if not path.is_file():
-        return None
+        return []
     with path.open(encoding="utf-8", errors="replace") as file:
-        head = file.read(20_000).splitlines()
-    named = [line.partition(":")[2].strip() for line in head if line.lower().startswith("license:")]
-    return named[0][:60] if named and named[0].isprintable() else None
+        return file.read(20_000).splitlines()

@@ -26,6 +26,7 @@ from transduce.importing.foreign_model import (
     refuse,
 )
 from transduce.importing.pickled_weights import TorchArchive
+from transduce.importing.target_tags import short_name
 from transduce.importing.vocabularies import ForeignVocabulary, fitted, numbered_pieces
 from transduce.model_directory import Languages
 from transduce.tensor_file import Array, read_tensors
@@ -50,9 +51,13 @@ _EXPECTED = {
     "add_bias_logits": (False, True),
     "activation_function": tuple(ACTIVATIONS),
 }
+_EMBEDDINGS = (
+    *("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"),
+    "lm_head.weight",
+)
 _OTHERS = {
     *("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"),  # computed
-    *("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"),
+    *_EMBEDDINGS[:3],
     *("model.final_logits_bias", "model.lm_head.weight"),
 }
 
@@ -75,7 +80,7 @@ def read_huggingface(source: Path, languages: Languages) -> ForeignModel:
     for side in ("attention_heads", "ffn_dim"):
         refuse(options, {f"decoder_{side}": (options.get(f"encoder_{side}"),)}, name=name)
     weights = weights_of(source)
-    named = {key: value for key, value in tokenizer.items() if isinstance(value, str)}
+    named = {key: short_name(value) for key, value in tokenizer.items() if isinstance(value, str)}
     languages = Languages(
         source=languages.source or named.get("source_lang"), target=languages.target or named.get("target_lang")
     )
@@ -132,16 +137,20 @@ def weights_of(source: Path) -> Mapping[str, Array]:
 
 
 def _embeddings(weights: Mapping[str, Array], options: Mapping[str, Any], *, name: str) -> EmbeddingMatrices:
-    shared = weights.get("model.shared.weight")
-    source_VD = weights.get("model.encoder.embed_tokens.weight", shared)
-    target_VD = weights.get("model.decoder.embed_tokens.weight", shared)
+    shared, own, target, output = (weights.get(name) for name in _EMBEDDINGS)
+    target_VD = next((found for found in (target, output, shared) if found is not None), None)
+    source_VD = next((found for found in (own, shared) if found is not None), None)
     if options.get("share_encoder_decoder_embeddings", True):
-        source_VD = target_VD = shared if shared is not None else source_VD
+        # A file of safetensors holds a tied matrix under one of its names, often lm_head.weight.
+        source_VD = target_VD = next((found for found in (shared, own, target_VD) if found is not None), None)
     if source_VD is None or target_VD is None:
         raise ModelError(f"{name} has no embeddings among its weights.")
-    bias_1V = weights.get("final_logits_bias", np.zeros((1, len(target_VD)), np.float32))
+    bias_1V = weights.get("final_logits_bias")
     return EmbeddingMatrices(
-        source_VD, target_VD, weights.get("lm_head.weight", target_VD), np.asarray(bias_1V, np.float32).reshape(-1)
+        source_VD,
+        target_VD,
+        target_VD if output is None else output,
+        None if bias_1V is None else np.asarray(bias_1V, np.float32).reshape(-1),
     )
 
 

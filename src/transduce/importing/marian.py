@@ -166,8 +166,8 @@ def _model_path(source: Path, search: Options) -> Path:
 
 
 def _search(source: Path) -> Options:
-    """Return the content of decoder.yml, or of config.yml as Firefox's models have it."""
-    for path in (source / "decoder.yml", source / "config.yml"):
+    """Return the content of decoder.yml, or of a configuration such as config.intgemm8bitalpha.yml."""
+    for path in (source / "decoder.yml", source / "config.yml", *sorted(source.glob("config.*.yml"))):
         if path.is_file():
             return options_of(bytes_of(path, largest=LARGEST_JSON).decode("utf-8", "replace"))
     return {}
@@ -178,7 +178,8 @@ def _vocabulary_paths(source: Path, search: Options) -> list[Path]:
     paths = [source / Path(each).name for each in named] if isinstance(named, list) else []
     if len(paths) == 2 and all(path.is_file() for path in paths):
         return paths
-    for patterns in (("srcvocab*.spm", "trgvocab*.spm"), ("vocab*.spm",), ("*vocab*.yml",), ("*vocab*.json",)):
+    sides = (("srcvocab*.spm", "trgvocab*.spm"), ("*.src.vocab", "*.trg.vocab"))
+    for patterns in (sides[0], ("vocab*.spm",), ("*vocab*.yml",), ("*vocab*.json",), sides[1]):
         found = [sorted(source.glob(pattern)) for pattern in patterns]
         if all(len(each) == 1 for each in found):
             return [found[0][0], found[-1][0]]
@@ -190,7 +191,9 @@ def _vocabulary(path: Path, cutting: Path, rows_VD: Array) -> ForeignVocabulary:
         piece_file = bytes_of(path, largest=LARGEST_FILE)
         pieces = list(read_piece_file(piece_file, name=str(path)).names)
         return ForeignVocabulary(pieces, str(path), start="</s>", piece_file=piece_file)
-    pieces = numbered_pieces(pieces_to_ids(bytes_of(path, largest=LARGEST_JSON), name=str(path)), name=str(path))
+    is_plain = path.suffix not in (".yml", ".yaml", ".json")
+    ids = pieces_to_ids(bytes_of(path, largest=LARGEST_JSON), name=str(path), is_plain=is_plain)
+    pieces = numbered_pieces(ids, name=str(path))
     if not cutting.is_file():
         raise ModelError(f"{path} is a vocabulary without a way to cut text: {cutting.name} is missing beside it.")
     piece_file = bytes_of(cutting, largest=LARGEST_FILE)

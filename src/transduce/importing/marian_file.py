@@ -31,6 +31,7 @@ _NPY = re.compile(
     re.DOTALL,
 )
 _EXPANSION, _ROOM = 4, 64 << 20
+_LARGEST_OPTIONS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ def read_marian_file(path: Path) -> MarianFile:
     options = weights.pop(OPTIONS, None)
     if options is None:
         raise ModelError(f"{path} has no {OPTIONS}, so it is no model that Marian trained.")
+    if options.nbytes > _LARGEST_OPTIONS:
+        raise ModelError(f"{path} has {options.nbytes:,} bytes of options; at most {_LARGEST_OPTIONS:,} are read.")
     text = options.tobytes().rstrip(b"\0").decode("utf-8", "replace")
     return MarianFile(weights, text)
 

@@ -36,10 +36,15 @@ def options_of(text: str) -> Options:
     return found
 
 
-def pieces_to_ids(content: bytes, *, name: str) -> dict[str, int]:
-    """Return the id of each piece of a vocabulary, YAML or JSON; raise ModelError, naming `name`, if it is damaged."""
+def pieces_to_ids(content: bytes, *, name: str, is_plain: bool = False) -> dict[str, int]:
+    """Return the id of each piece of a vocabulary: YAML, JSON, or plain with a piece on each line.
+
+    Raise ModelError, naming `name`, if it is damaged.
+    """
     try:
         text = content.decode("utf-8")
+        if is_plain:
+            return {piece.rstrip("\r"): token for token, piece in enumerate(text.removesuffix("\n").split("\n"))}
         if text.lstrip().startswith("{"):
             read = json.loads(text)
             return {str(piece): token for piece, token in read.items() if type(token) is int}

@@ -1,18 +1,21 @@
-"""PyTorch's `.pt` and `.bin` files since version 1.6, read without pickle, which would run code that a file names.
+"""PyTorch's `.pt` and `.bin` files, read without pickle, which would run code that a file names.
 
-    archive/data.pkl · archive/data/KEY, the numbers of a storage · archive/byteorder, archive/version
+    since 1.6: a zip of archive/data.pkl · archive/data/KEY, the numbers of a storage · archive/byteorder
+    before:    programs for magic, protocol, system, object, keys of storages · for each key i64 count, numbers
 
-`data.pkl` is a program for a stack machine. `pickletools.genops` only lists its instructions; `_StackMachine` does
+An object is a program for a stack machine. `pickletools.genops` only lists its instructions; `_StackMachine` does
 those in `_ACTIONS`, which make dicts, lists, tuples, texts and numbers. A global such as `torch.FloatStorage` is a
 `GlobalName`, a record of its two names, and "calling" one makes a `Record` of the name and its arguments. Four names
 mean something: an ordered dictionary, a tensor, a parameter and a storage. Nothing is imported and nothing is called.
 """
 
+import io
 import pickletools
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,10 @@ from transduce.tensor_file import Array
 
 _LARGEST_PROGRAM = 64 << 20
 _MOST_COPIES = 16  # of the numbers in the file, by tensors that share a storage; bf16 becomes float32
+_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+_DAMAGES = (
+    *(ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, UnicodeError),
+)
 _STORAGES = {
     "FloatStorage": "<f4",
     "HalfStorage": "<f2",
@@ -75,7 +82,7 @@ class StoredTensor:
         size = prod(int(extent) for extent in self.shape)
         if size > count or (size and last >= count):
             raise ValueError
-        numbers = self.archive.storage(*self.storage)[self.offset :]
+        numbers = self.archive.storage(*self.storage)[self.offset : last + 1]
         if kind == "BFloat16Storage":
             numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
         steps = [stride * numbers.itemsize for stride in self.strides]
@@ -86,39 +93,21 @@ class TorchArchive:
     """A file of PyTorch: `content` is its object, with a `StoredTensor` for each tensor."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            self._zip = zipfile.ZipFile(path)
-            members = self._zip.infolist()
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-            raise ModelError(
-                f"{path} is not a file of PyTorch 1.6 or later. Load it once in its own program and save it again."
-            ) from None
-        self._members = {member.filename: member for member in members}
-        program = [name for name in self._members if name.endswith("/data.pkl") and name.count("/") == 1]
-        if len(program) != 1:
-            raise ModelError(f"{path} holds {len(program)} objects (data.pkl); it should hold one.")
-        self._root = program[0].removesuffix("data.pkl")
-        if self._members.get(f"{self._root}byteorder") and self._read("byteorder", 64) != b"little":
-            raise ModelError(f"{path} has byteorder = big, which transduce does not read.")
+        self._path, self._largest = path, _MOST_COPIES * path.stat().st_size
+        self._left_to_read = self._largest
+        self._bytes_of = lru_cache(1)(self._read)  # of views that follow each other on one storage, as when it is tied
+        with path.open("rb") as file:
+            is_zip = file.read(2) == b"PK"
+        self._container: _Zip | _Stream = _Zip(path) if is_zip else _Stream(path)
         try:
             with warnings.catch_warnings(action="ignore"):  # of escapes in damaged texts
-                self.content = _StackMachine(self).run(self._read("data.pkl", _LARGEST_PROGRAM))
-        except (
-            ValueError,
-            IndexError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-            OverflowError,
-            UnicodeError,
-        ):
+                self.content = self._container.content(self)
+        except _DAMAGES:
             raise ModelError(f"{path} is damaged or is not a file of weights.") from None
 
     def arrays(self, tensors: Mapping[str, Any]) -> dict[str, Array]:
         """Return the numbers of every tensor of a dict; other values are left out."""
-        left = _MOST_COPIES * self._path.stat().st_size
+        left = self._largest
         arrays: dict[str, Array] = {}
         for name, value in tensors.items():
             if not isinstance(name, str) or not isinstance(value, StoredTensor):
@@ -134,10 +123,44 @@ class TorchArchive:
 
     def storage(self, kind: str, key: str, count: int) -> Array:
         """Return all numbers of a storage."""
-        numbers: Array = np.frombuffer(self._read(f"data/{key}", self._path.stat().st_size), _STORAGES[kind])
+        numbers: Array = np.frombuffer(self._bytes_of(key), _STORAGES[kind])
         if len(numbers) != count:
             raise ValueError
         return numbers
+
+    def _read(self, key: str) -> bytes:
+        content = self._container.storage(key)
+        self._left_to_read -= len(content)
+        if self._left_to_read < 0:
+            raise ModelError(f"{self._path} is damaged: its tensors show the same numbers too often.")
+        return content
+
+
+class _Zip:
+    """The archive that PyTorch writes since version 1.6."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+            members = self._zip.infolist()
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            raise ModelError(f"{path} is damaged or is not a file of PyTorch.") from None
+        self._members = {member.filename: member for member in members}
+        program = [name for name in self._members if name.endswith("/data.pkl") and name.count("/") == 1]
+        if len(program) != 1:
+            raise ModelError(f"{path} holds {len(program)} objects (data.pkl); it should hold one.")
+        self._root = program[0].removesuffix("data.pkl")
+        if self._members.get(f"{self._root}byteorder") and self._read("byteorder", 64) != b"little":
+            raise ModelError(f"{path} has byteorder = big, which transduce does not read.")
+
+    def content(self, archive: TorchArchive) -> Any:  # noqa: ANN401
+        """Return the object."""
+        return _StackMachine(archive).run(io.BytesIO(self._read("data.pkl", _LARGEST_PROGRAM)))
+
+    def storage(self, key: str) -> bytes:
+        """Return the bytes of a storage."""
+        return self._read(f"data/{key}", self._path.stat().st_size)
 
     def _read(self, name: str, largest: int) -> bytes:
         member = self._members[self._root + name]
@@ -149,6 +172,43 @@ class TorchArchive:
             raise ModelError(f"{self._path} is damaged: {name} cannot be read.") from None
 
 
+class _Stream:
+    """The file that PyTorch wrote before version 1.6: five programs, and then each storage after its count."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._places: dict[str, tuple[int, int]] = {}
+
+    def content(self, archive: TorchArchive) -> Any:  # noqa: ANN401
+        """Return the object."""
+        with self._path.open("rb") as file:
+            programs = io.BytesIO(file.read(_LARGEST_PROGRAM))
+            magic, protocol, system = (_StackMachine(archive).run(programs) for _ in range(3))
+            if (magic, protocol) != (_MAGIC, _PROTOCOL):
+                raise ValueError
+            if system.get("little_endian") is not True:
+                raise ModelError(f"{self._path} has little_endian = false, which transduce does not read.")
+            machine = _StackMachine(archive)
+            content, keys = machine.run(programs), _StackMachine(archive).run(programs)
+            place, size = programs.tell(), self._path.stat().st_size
+            for key in keys:
+                file.seek(place)
+                count = int.from_bytes(file.read(8), "little", signed=True)
+                width = np.dtype(_STORAGES[machine.kinds[key]]).itemsize * count
+                place += 8 + width
+                if count < 0 or place > size or key in self._places:
+                    raise ValueError
+                self._places[key] = place - width, width
+        return content
+
+    def storage(self, key: str) -> bytes:
+        """Return the bytes of a storage."""
+        place, width = self._places[key]
+        with self._path.open("rb") as file:
+            file.seek(place)
+            return file.read(width)
+
+
 class _StackMachine:
     """Carries out the instructions of a program; the stack, and a mark where a group of values begins."""
 
@@ -157,9 +217,11 @@ class _StackMachine:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
+        self.kinds: dict[str, str] = {}
+        """The type of each storage by its key."""
 
-    def run(self, program: bytes) -> Any:  # noqa: ANN401
-        """Return the object that the program makes."""
+    def run(self, program: io.BytesIO) -> Any:  # noqa: ANN401
+        """Return the object that the program makes, and leave the file behind it."""
         for operation, argument, _ in pickletools.genops(program):
             if operation.name == "STOP":
                 return self.stack.pop()
@@ -192,6 +254,7 @@ class _StackMachine:
         meanings: dict[str, Callable[[], Any]] = {
             "collections.OrderedDict": dict,  # its items follow; a copy of another would take quadratic time
             "torch._utils._rebuild_parameter": lambda: arguments[0],
+            "torch._utils._rebuild_tensor": lambda: self._tensor(*arguments[:4]),
             "torch._utils._rebuild_tensor_v2": lambda: self._tensor(*arguments[:4]),
         }
         made = meanings.get(str(named), lambda: Record(str(named), arguments))()
@@ -207,10 +270,11 @@ class _StackMachine:
 
     def storage(self) -> None:
         """Replace the description of a storage by its type, key and count."""
-        word, kind, key, _, count = self.stack.pop()
-        if word != "storage" or kind.module != "torch" or kind.name not in _STORAGES or type(count) is not int:
+        word, kind, key, _, count, *part = self.stack.pop()
+        is_known = word == "storage" and kind.module == "torch" and kind.name in _STORAGES and type(count) is int
+        if not is_known or part not in ([], [None]) or self.kinds.setdefault(_text(key), kind.name) != kind.name:
             raise ValueError
-        self.stack.append((kind.name, _text(key), count))
+        self.stack.append((kind.name, key, count))
 
     def build(self) -> None:
         """Give a record its state; the attributes of a dict are dropped."""

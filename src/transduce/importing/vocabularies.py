@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from transduce.errors import ModelError
 from transduce.importing.embeddings import PADDING, EmbeddingMatrices, padding_of
+from transduce.importing.target_tags import target_tag
 from transduce.tensor_file import Array
-from transduce.text.imported_tokenizer import TAG, ImportedTokenizer
+from transduce.text.imported_tokenizer import ImportedTokenizer
 from transduce.text.imported_vocabulary import ImportedVocabulary
 from transduce.text.tokenizer_pair import TokenizerPair
 
@@ -130,21 +131,3 @@ def numbered_pieces(numbers: object, *, name: str) -> list[str]:
     if set(pieces) != set(range(len(numbers))):
         raise ModelError(f"{name} is damaged: its ids are not 0 to {len(numbers) - 1:,}, each once.")
     return [pieces[token] for token in range(len(pieces))]
-
-
-def target_tag(pieces: Sequence[str], wanted: str | None) -> str | None:
-    """Return the token of the language to translate to, or None if the model has no such tokens."""
-    tags = [piece for piece in pieces if TAG.fullmatch(piece)]
-    if not tags:
-        return None
-    code = (wanted or "").partition("-")[0]
-    fitting = [tag for tag in tags if code and tag == f">>{wanted}<<"] or [
-        tag for tag in tags if code and tag[2:-2].partition("_")[0].startswith(code)
-    ]
-    if len(fitting) != 1:
-        offer = ", ".join(tag[2:-2] for tag in tags[:40])
-        raise ModelError(
-            f"This model translates to several languages. Name one of them by `--to`: {offer}"
-            f"{' …' if len(tags) > 40 else ''}{f' ({wanted} fits {len(fitting)} of them)' if wanted else ''}."
-        )
-    return fitting[0]

@@ -12,7 +12,7 @@ from transduce.errors import ModelError
 from transduce.text.normalization import WORD_MARK
 from transduce.text.vocabulary import LARGEST_VOCABULARY
 
-LARGEST_FILE = 32 << 20
+LARGEST_FILE = 8 << 20  # the largest known has 5 MB
 LONGEST_PIECE = 128  # characters
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
