@@ -29,6 +29,13 @@ def test_the_prompt_and_the_text_are_printed(transduce: Command, tmp_path: Path)
     assert stopped == f"to be{expected[: expected.find(expected[5:8])]}\n"
 
 
+def test_nothing_is_printed_before_options_are_refused(transduce: Command, tmp_path: Path) -> None:
+    folder, _ = write_model(tmp_path / "model")
+    result = transduce("generate", folder, "--prompt", "to be", "--beam", "2", "--seed", "1")
+    assert isinstance(result.exception, ConfigError)
+    assert result.stdout == ""
+
+
 def test_interactive_needs_no_prompt(transduce: Command, tmp_path: Path) -> None:
     folder, _ = write_model(tmp_path / "model")
     result = transduce("generate", folder, "--interactive", "--prompt", "to be")

@@ -216,10 +216,10 @@ class Translator:
         return "".join(self.stream(prompt, **options))
 
     def stream(self, prompt: str = "", **options: Unpack[GenerationOptions]) -> Iterator[str]:
-        """Yield the text of `generate` in parts, each as soon as it is written."""
+        """Return the parts of the text of `generate`, each as soon as it is written; options are checked before."""
         require_language_model(self.models[0], wanted=True)
         config = generation_config(self.models[0], **options)
-        yield from each_inside(self.computing, written_after(self.stepper, self.tokenizers.target, prompt, config))
+        return each_inside(self.computing, written_after(self.stepper, self.tokenizers.target, prompt, config))
 
     def text_likelihood(self, text: str) -> Likelihood:
         """Return the log-probability of each token of a text under a language model; an end token is a line break.
