@@ -13,7 +13,7 @@ from transduce.model_directory import ModelDirectory
 from transduce.networks.stepwise import Stepwise
 from transduce.text.tokenizer import Tokenizer
 
-_ENDS = {"line": "\n", "document": "\n\n"}
+ENDS = {"line": "\n", "document": "\n\n"}
 """The text at which a text of each `data.unit` ends; a stream has no end."""
 
 
@@ -44,7 +44,7 @@ def require_language_model(model: ModelDirectory, *, wanted: bool) -> None:
 
 def _end_of_text(model: ModelDirectory) -> str | None:
     unit = model.description.training.get("unit")
-    return _ENDS.get(unit) if isinstance(unit, str) else None
+    return ENDS.get(unit) if isinstance(unit, str) else None
 
 
 def encoded_texts(model: ModelDirectory, tokenizer: Tokenizer, text: str) -> list[list[int]]:
