@@ -23,6 +23,9 @@ def tensors() -> dict[str, torch.Tensor]:
         "short lists": torch.randint(0, 99, (5, 3), dtype=torch.int16),
         "lists": torch.randint(0, 99, (5, 2), dtype=torch.int32),
         "empty": torch.zeros(0, 4),
+        "visible": torch.ones(3, 3).tril().bool(),
+        "bytes": torch.randint(0, 256, (5,), dtype=torch.uint8),
+        "wide": torch.randn(3, dtype=torch.float64),
     }
 
 

@@ -21,7 +21,8 @@ Array = NDArray[Any]
 _LONGEST_HEADER = 16 << 20
 _MOST_AXES, _LARGEST_EXTENT = 8, 1 << 48
 _TYPES = {
-    "U64": "<u8", "I64": "<i8", "F32": "<f4", "I32": "<i4", "BF16": "<u2", "F16": "<f2", "I16": "<i2", "I8": "|i1"
+    "U64": "<u8", "I64": "<i8", "F64": "<f8", "F32": "<f4", "I32": "<i4", "BF16": "<u2", "F16": "<f2", "I16": "<i2",
+    "I8": "|i1", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
 """In the order of their arrays in a file: by descending alignment, so that each array is aligned."""
 

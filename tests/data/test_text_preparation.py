@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 
 import pytest
+from tests.importing.test_gpt2 import write_folder
 
 from transduce.data.config import DataConfig
 from transduce.data.preparation import Prepared, is_prepared, prepare
@@ -12,6 +13,8 @@ from transduce.data.token_store import TokenStore
 from transduce.decoding.generation import decode_text
 from transduce.errors import ConfigError, DataError
 from transduce.experiment import validate_experiment
+from transduce.importing.formats import import_model
+from transduce.model_directory import Languages
 
 LINES = [f"line {number}, with some words" if number % 5 else "" for number in range(1, 101)]
 TEXT = "\n".join(LINES) + "\n"
@@ -41,6 +44,18 @@ def test_training_text_and_held_out_tail_are_the_whole_text(tmp_path: Path) -> N
     assert 0.72 * len(TEXT) <= len(train) <= 0.78 * len(TEXT)
     assert found.train.notes["characters"] == len(train)
     assert found.valid.notes["bytes"] == len(valid.encode())
+
+
+def test_text_for_the_pieces_of_gpt2_stays_as_it_is(tmp_path: Path) -> None:
+    write_folder(tmp_path / "gpt2")
+    import_model(tmp_path / "gpt2", tmp_path / "model", Languages())
+    text = "def in(x):\n    the  =  'cafe\u0301'\n\n\t# thin\n" * 20
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    tokenizer = next(path for path in (tmp_path / "model").iterdir() if "tokenizer" in path.name)
+    found = prepared(tmp_path, pieces="byte_pieces", tokenizer=str(tokenizer))
+    assert found.valid is not None
+    ids = [token for store in (found.train, found.valid) for _, block in rows(store) for token in block]
+    assert found.tokenizers.target.decode(ids) == text
 
 
 def test_blocks_of_a_stream_are_full_and_each_begins_after_the_token_that_it_is_given(tmp_path: Path) -> None:

@@ -110,6 +110,12 @@ def test_older_names_of_weights_are_read_and_a_head_may_be_missing(tmp_path: Pat
     (tmp_path / "old").mkdir()
     older = imported(tmp_path / "old", random_weights(gain="gamma", bias="beta"))
     np.testing.assert_array_equal(older.vectors("the cat"), modern.vectors("the cat"))
+    config = tmp_path / "bert" / "config.json"
+    config.write_text(json.dumps({"hidden_act": "gelu", **SIZES}), encoding="utf-8")  # without model_type
+    import_model(tmp_path / "bert", tmp_path / "untyped", Languages())
+    np.testing.assert_array_equal(
+        LoadedEncoder.load(tmp_path / "untyped", threads=1).vectors("the cat"), modern.vectors("the cat")
+    )
     (tmp_path / "bare").mkdir()
     bare = imported(tmp_path / "bare", random_weights(head=False))
     assert bare.embed(["the cat"]).shape == (1, 12)

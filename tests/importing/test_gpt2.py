@@ -115,6 +115,33 @@ def test_attention_is_a_triangle_over_readable_tokens(tmp_path: Path) -> None:
     torch.testing.assert_close(weights_LHQK.sum(dim=-1), torch.ones(weights_LHQK.shape[:3]))
 
 
+def test_weights_in_parts_and_under_the_names_of_the_hub_are_the_same(tmp_path: Path) -> None:
+    write_folder(tmp_path / "whole")
+    import_model(tmp_path / "whole", tmp_path / "model", Languages())
+    source = tmp_path / "parts"
+    write_folder(source)
+    (source / "README.md").write_text("---\nlicense: mit\n---\n", encoding="utf-8")
+    (source / "model.safetensors").unlink()
+    weights = {name.removeprefix("transformer."): array for name, array in random_weights(len(PIECES)).items()}
+    masks = {name: np.tril(np.ones((1, 1, 40, 40), bool)) for name in weights if name.endswith(".attn.bias")}
+    names = sorted(weights)
+    parts = {"one.safetensors": names[:9], "two.safetensors": names[9:]}
+    for part, own in parts.items():
+        write_tensors(source / part, {name: masks.get(name, weights[name]) for name in own})
+    named = {name: part for part, own in parts.items() for name in own}
+    index = source / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": named}), encoding="utf-8")
+    import_model(source, tmp_path / "joined", Languages())
+    files = [tmp_path / name / "weights.safetensors" for name in ("model", "joined")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert "| licence | mit |" in (tmp_path / "joined" / "README.md").read_text(encoding="utf-8")
+
+    for wrong, message in (({"x": "../one.safetensors"}, "does not name the files"), ({"x": "no"}, "no is missing")):
+        index.write_text(json.dumps({"weight_map": wrong}), encoding="utf-8")
+        with pytest.raises(ModelError, match=message):
+            import_model(source, tmp_path / "other", Languages())
+
+
 def test_other_options_and_weights_are_refused_by_name(tmp_path: Path) -> None:
     write_folder(tmp_path / "gpt2", scale_attn_by_inverse_layer_idx=True)
     with pytest.raises(ModelError, match="scale_attn_by_inverse_layer_idx = true"):

@@ -53,7 +53,7 @@ def test_tensorboard_reads_the_events_back(tmp_path: Path) -> None:
 
     writer = TensorBoardEvents(tmp_path, resumed_step=20)
     writer.write("train", 30, {"loss": 2.5, "samples": ["no number"]})
-    writer.write_samples(40, [Sample("a dog", "ein Hund", "eine Hund")])
+    writer.write_samples(40, [Sample("a dog", "ein Hund", "eine\n\nHund")])
     writer.close()
     (file,) = (tmp_path / "tensorboard").iterdir()
     content, events = file.read_bytes(), []
@@ -69,7 +69,7 @@ def test_tensorboard_reads_the_events_back(tmp_path: Path) -> None:
     assert (events[2].step, value.tag, value.simple_value) == (30, "train/loss", 2.5)
     (text,) = events[3].summary.value
     assert (events[3].step, text.metadata.plugin_data.plugin_name) == (40, "text")
-    assert text.tensor.string_val == ["    a dog\n    → eine Hund\n    (ein Hund)".encode()]
+    assert text.tensor.string_val == ["    a dog\n    → eine\n    \n    Hund\n    (ein Hund)".encode()]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -84,6 +84,19 @@ def test_likelihood_is_that_of_one_pass_and_sums_to_one(tmp_path: Path) -> None:
     assert len(model.text_likelihood(TEXT * 3).tokens) == len(encode_text(TOKENIZER, TEXT * 3)) - 1
 
 
+def test_each_line_or_document_is_read_from_its_beginning_as_in_training(tmp_path: Path) -> None:
+    for unit, parts in (("line", ["to be\n", "\n", "or not"]), ("document", ["to be\n\n", "or not"])):
+        model = transduce.load(write_model(tmp_path / unit, unit=unit)[0], precision="float32", threads=1)
+        apart = [value for part in parts for value in model.text_likelihood(part).log_probabilities]
+        whole = model.text_likelihood("".join(parts))
+        assert whole.log_probabilities == pytest.approx(apart, abs=1e-5)
+        assert len(whole.tokens) == len("to be\n\nor not")
+        alone = transduce.load(write_model(tmp_path / f"{unit} alone")[0], precision="float32", threads=1)
+        assert alone.text_likelihood("or not").log_probabilities == pytest.approx(
+            whole.log_probabilities[-6:], abs=1e-5
+        )
+
+
 def test_attention_is_one_triangle_for_each_head_without_a_source(tmp_path: Path) -> None:
     model = transduce.load(write_model(tmp_path / "model")[0], precision="float32", threads=1)
     report = model.attention("to be or not")

@@ -61,8 +61,9 @@ def _write(translator: "Translator", prompt: str, options: dict[str, Any], *, js
         text = translator.generate(prompt, **options)
         typer.echo(json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False))
         return
+    parts = translator.stream(prompt, **options)
     typer.echo(prompt, nl=False)
-    for part in translator.stream(prompt, **options):
+    for part in parts:
         typer.echo(part, nl=False)
         sys.stdout.flush()
     typer.echo()

@@ -1,5 +1,9 @@
-"""The surprise of each token of a text under a language model, -log₂ p, as colours in the terminal and on a page."""
+"""The surprise of each token of a text under a language model, -log₂ p, as colours in the terminal and on a page.
 
+A token that holds only some bytes of a character is shown as nothing, and the one that completes it as the character.
+"""
+
+import codecs
 import html
 import json
 import math
@@ -9,8 +13,11 @@ from pathlib import Path
 import typer
 
 from transduce.data.formats.corpus_file import CorpusFile
+from transduce.errors import shown
 from transduce.files import write_atomically
-from transduce.translator import Likelihood, Translator
+from transduce.text.normalization import WORD_MARK
+from transduce.translator import Translator
+from transduce.translator.generating import encoded_texts
 
 _SHADES = ((1.0, 254, "#ffffff"), (3.0, 229, "#fff3b0"), (6.0, 215, "#ffc36b"), (10.0, 209, "#ff8f5a"))
 _STRONGEST = (math.inf, 203, "#f05a5a")
@@ -21,14 +28,14 @@ def show_surprise(translator: Translator, path: Path, *, json_output: bool, page
     """Print a text coloured by the surprise of its tokens, and its perplexity; write the page if a path is given."""
     text = "\n".join(CorpusFile(path).lines())
     found = translator.text_likelihood(text)
-    tokens = _tokens(translator, found)
+    tokens = list(zip(_written(translator, text), found.log_probabilities, strict=True))
     if page is not None:
         write_atomically(page, surprise_page(path.name, tokens))
     if json_output:
         rows = [{"text": token, "log_probability": value} for token, value in tokens]
         typer.echo(json.dumps({"log_probability": found.log_probability, "tokens": rows}, ensure_ascii=False))
     elif sys.stdout.isatty():
-        typer.echo("".join(f"\x1b[48;5;{_shade(value)[1]};30m{token}\x1b[0m" for token, value in tokens))
+        typer.echo("".join(_painted(token, _shade(value)[1]) for token, value in tokens))
     else:
         typer.echo(" ".join(f"{json.dumps(token, ensure_ascii=False)}:{value:.4f}" for token, value in tokens))
     nats, count = -found.log_probability, max(1, len(tokens))
@@ -41,11 +48,26 @@ def show_surprise(translator: Translator, path: Path, *, json_output: bool, page
     )
 
 
-def _tokens(translator: Translator, found: Likelihood) -> list[tuple[str, float]]:
-    tokenizer = translator.tokenizers.target
-    end = tokenizer.piece(tokenizer.special.end)
-    shown = ("\n" if piece == end else piece.replace("▁", " ") for piece in found.tokens)
-    return list(zip(shown, found.log_probabilities, strict=True))
+def _written(translator: Translator, text: str) -> list[str]:
+    """Return what each token of a text adds to it."""
+    tokenizer, decoder = translator.tokenizers.target, codecs.getincrementaldecoder("utf-8")("replace")
+    line_break = None if tokenizer.has_line_breaks else tokenizer.special.end
+    return [
+        "\n" if token == line_break else decoder.decode(tokenizer.written(token)).replace(WORD_MARK, " ")
+        for ids in encoded_texts(translator.models[0], tokenizer, text)
+        for token in ids[1:]
+    ]
+
+
+def _visible(token: str) -> str:
+    """Return a token with a sign for a line break, which has no width to colour."""
+    return token.replace("\n", "↵\n")
+
+
+def _painted(token: str, colour: int) -> str:
+    """Return a token on a colour; no line break is inside, which would colour the rest of the line."""
+    lines = _visible(token).split("\n")
+    return "\n".join(f"\x1b[48;5;{colour};30m{shown(line)}\x1b[0m" if line else "" for line in lines)
 
 
 def _shade(log_probability: float) -> tuple[float, int, str]:
@@ -57,7 +79,7 @@ def surprise_page(name: str, tokens: list[tuple[str, float]]) -> bytes:
     """Return the page of a text: each token on the shade of its surprise, with a legend."""
     spans = "".join(
         f'<span style="background:{_shade(value)[2]}" title="{-value / math.log(2):.2f} bits">'
-        f"{html.escape(token)}</span>"
+        f"{html.escape(_visible(token))}</span>"
         for token, value in tokens
     )
     title = html.escape(name)

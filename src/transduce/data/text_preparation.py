@@ -1,9 +1,10 @@
 """Preparation of text without translations, for a language model: files to token stores of contiguous blocks.
 
-Lines are normalised as every text is, and each ends in the end token, which stands for the line break. `data.unit` says
-what a text is: the whole `stream` of lines, a `document` (lines up to an empty one, which is a second end token), or a
-`line`. A text is cut into blocks of `data.max_length` tokens, and no block holds tokens of two texts. The prompt of a
-block, its source in the store, is the token before it; that of a text's first block is the start token.
+Lines are normalised as every text is, and each ends in the end token, which stands for the line break; those of
+GPT-2's byte-level pieces stay as they are, and the line break is a piece. `data.unit` says what a text is: the whole
+`stream` of lines, a `document` (lines up to an empty one, which is a second end token), or a `line`. A text is cut
+into blocks of `data.max_length` tokens, and no block holds tokens of two texts. The prompt of a block, its source in
+the store, is the token before it; that of a text's first block is the start token.
 
 The end of the text, `data.held_out_tail` of its characters, is held out for validation unless `data.valid` is given: a
 random choice of blocks would put the neighbours of a validation block into training. Files are read as streams, three
@@ -12,7 +13,7 @@ times: to count, to learn the tokenizer from the training part, and to encode.
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,6 @@ def prepare_text(
     fsync_directory(folder)
     with progress.stage("reading the text", unit="lines") as stage:
         corpora = {split: _read(config.names(split), stage.advance) for split in _SPLITS}
-    lines = {"train": config.names("train"), "valid": config.names("valid")}
     held_out = 0 if config.valid else _lines_held_out(config)
     total = sum(corpus.pairs for corpus in corpora["train"])
     if total - held_out < 1:
@@ -55,8 +55,8 @@ def prepare_text(
 
     def texts(split: str) -> Iterator[str]:
         if held_out and split == "valid":
-            return _numbered(lines["train"], total - held_out, total)
-        return _numbered(lines[split], 0, total - held_out if split == "train" else None)
+            return islice(_lines(config, "train"), total - held_out, total)
+        return islice(_lines(config, split), 0, total - held_out if split == "train" else None)
 
     tokenizer = _tokenizer(config, lambda: texts("train"), vocabulary_size=vocabulary_size, progress=progress)
     write_atomically(folder / TOKENIZER, tokenizer.to_bytes())
@@ -100,26 +100,18 @@ def _read(names: Iterable[str], advance: Callable[[int], None]) -> tuple[ReadCor
     return tuple(found)
 
 
-def _lines(names: Iterable[str]) -> Iterator[str]:
-    return chain.from_iterable(map(normalize, CorpusFile(without_tilde(name)).lines()) for name in names)
-
-
-def _numbered(names: Iterable[str], first: int, after: int | None) -> Iterator[str]:
-    """Yield the lines from number `first`, counted from 0, up to but without number `after`."""
-    for number, line in enumerate(_lines(names)):
-        if after is not None and number >= after:
-            return
-        if number >= first:
-            yield line
+def _lines(config: DataConfig, split: str) -> Iterator[str]:
+    lines = chain.from_iterable(CorpusFile(without_tilde(name)).lines() for name in config.names(split))
+    return lines if config.pieces == "byte_pieces" else map(normalize, lines)
 
 
 def _lines_held_out(config: DataConfig) -> int:
     """Return how many lines at the end hold the share to hold out; of documents, whole ones."""
-    total = sum(len(line) + 1 for line in _lines(config.text))
+    total = sum(len(line) + 1 for line in _lines(config, "train"))
     kept, read, numbers = int(total * (1 - config.held_out_tail)), 0, 0
     boundary: int | None = None
     is_open = False
-    for line in _lines(config.text):
+    for line in _lines(config, "train"):
         if boundary is None and read >= kept and not (config.unit == "document" and is_open):
             boundary = numbers
         read, numbers, is_open = read + len(line) + 1, numbers + 1, bool(line)

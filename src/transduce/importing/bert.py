@@ -80,8 +80,9 @@ _LEFT_OUT = ("pooler.", "cls.seq_relationship.", "embeddings.position_ids")
 def is_bert(source: Path) -> bool:
     """Return whether a folder is one of BERT."""
     config = source / "config.json"
-    content = read_json(config) if config.is_file() else None
-    return isinstance(content, dict) and content.get("model_type") == "bert"
+    content = optional_json(config)
+    # The files of BERT's authors do not name the type, and have token types as no other network here.
+    return content.get("model_type", "bert" if "type_vocab_size" in content else None) == "bert"
 
 
 def read_bert(source: Path, languages: Languages) -> ForeignModel:

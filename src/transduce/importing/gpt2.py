@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from transduce.errors import ModelError
-from transduce.importing.foreign_model import LARGEST_JSON, ForeignModel, bytes_of, read_json, refuse
+from transduce.importing.foreign_model import LARGEST_JSON, ForeignModel, bytes_of, licence_of, read_json, refuse
 from transduce.importing.huggingface import ACTIVATIONS, weights_of
 from transduce.importing.vocabularies import numbered_pieces
 from transduce.model.language_model_config import LanguageModelConfig
@@ -76,6 +76,7 @@ def read_gpt2(source: Path, languages: Languages) -> ForeignModel:
         tokenizers=TokenizerPair.shared(tokenizer),
         languages=languages,
         assumptions=("a text begins with <|endoftext|>, and a prompt without it",),
+        licence=licence_of(source),
     )
 
 

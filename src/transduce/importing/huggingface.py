@@ -124,16 +124,32 @@ def _sizes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def weights_of(source: Path) -> Mapping[str, Array]:
-    """Return the weights of a folder of transformers, whatever their file."""
-    if (source / "model.safetensors").is_file():
-        return read_tensors(source / "model.safetensors")
-    path = source / "pytorch_model.bin"
-    if not path.is_file():
-        raise ModelError(f"{source} has no weights: neither model.safetensors nor pytorch_model.bin, in one part.")
+    """Return the weights of a folder of transformers, whatever their file or files."""
+    for name, read in (("model.safetensors", read_tensors), ("pytorch_model.bin", _unpickled)):
+        if (source / name).is_file():
+            return read(source / name)
+        index = source / f"{name}.index.json"
+        if index.is_file():
+            return {key: array for part in _parts(index) for key, array in read(part).items()}
+    raise ModelError(f"{source} has no weights: neither model.safetensors nor pytorch_model.bin, whole or in parts.")
+
+
+def _unpickled(path: Path) -> dict[str, Array]:
     archive = TorchArchive(path)
     if not isinstance(archive.content, dict):
         raise ModelError(f"{path} is damaged: it does not hold weights by name.")
     return archive.arrays(archive.content)
+
+
+def _parts(index: Path) -> list[Path]:
+    """Return the files that an index names for its weights; each is beside the index."""
+    named = optional_json(index).get("weight_map")
+    names = {*map(str, named.values())} if isinstance(named, dict) else set()
+    if not names or not all(Path(name).name == name for name in names):
+        raise ModelError(f"{index} is damaged: it does not name the files of its weights.")
+    if missing := next((name for name in sorted(names) if not (index.parent / name).is_file()), None):
+        raise ModelError(f"{index.parent / missing} is missing, and the model cannot be imported without it.")
+    return [index.parent / name for name in sorted(names)]
 
 
 def _embeddings(weights: Mapping[str, Array], options: Mapping[str, Any], *, name: str) -> EmbeddingMatrices:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files as package_files
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from transduce.experiment import ExperimentConfig
@@ -31,7 +32,7 @@ def validation_line(validated: Validated) -> str:
     line = f"step {progress.step:,}: perplexity {validation.perplexity:.2f}{bleu}{best}"
     if validation.samples:
         sample = validation.samples[0]
-        line += f"\n  {sample.source}\n  → {sample.translation}"
+        line += "\n" + indent(f"{sample.source}\n→ {sample.translation}", "  ")
     return line
 
 

@@ -9,7 +9,7 @@ and per byte are comparable between all.
 import math
 from dataclasses import replace
 
-from transduce.decoding.generation import GenerationConfig, decode_text, generate_tokens
+from transduce.decoding.generation import GenerationConfig, decode_text, generate_tokens, text_pieces
 from transduce.networks.torch_stepper import TorchStepper
 from transduce.pipeline.validation import LossValidator, evenly_spread
 from transduce.training.metrics import Sample
@@ -23,6 +23,8 @@ class TextValidator(LossValidator):
     """Validates a language model."""
 
     fewest_tokens_at_once = 8192
+    end: str | None = None
+    """Where a text of `data.unit` ends, and so a sample."""
 
     def __call__(self) -> Validation:
         """Return loss, bits per character and byte, and samples."""
@@ -36,11 +38,13 @@ class TextValidator(LossValidator):
     def samples(self) -> tuple[Sample, ...]:
         """Return the first halves of some blocks, their true rest, and what the model writes in its place."""
         was_training = self.model.training
-        stepper, found = TorchStepper(self.model.eval()), []
+        stepper, tokenizer, found = TorchStepper(self.model.eval()), self.tokenizers.target, []
         for number in evenly_spread(len(self.store), SAMPLES):
             block = self.store.target(number).tolist()
             begun, rest = block[: len(block) // 2], block[len(block) // 2 :]
-            written = list(generate_tokens(stepper, self.store.source(number).tolist() + begun, SAMPLED))
-            found.append(Sample(*(decode_text(self.tokenizers.target, ids) for ids in (begun, rest, written))))
+            prompt = self.store.source(number).tolist() + begun
+            tokens = generate_tokens(stepper, prompt, SAMPLED)
+            parts = text_pieces(tokenizer, prompt, tokens, () if self.end is None else (self.end,))
+            found.append(Sample(decode_text(tokenizer, begun), decode_text(tokenizer, rest), "".join(parts)))
         self.model.train(was_training)
         return tuple(found)

@@ -38,6 +38,7 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.resumption import CHECKPOINTS_FOLDER, compute_of_run
 from transduce.training.state import TrainingProgress
 from transduce.training.trainer import Ending, Trainer, TrainerContext, ending_at
+from transduce.translator.generating import ENDS
 
 
 class DerivedCorpus(RunStage, Protocol):
@@ -194,7 +195,7 @@ class OpenTraining:
         if prepared.valid is None or not len(prepared.valid):
             return None
         validator = TextValidator if reads_text_alone(self.stage.experiment.model) else Validator
-        return validator(
+        found: Validator | TextValidator = validator(
             self.network,
             prepared.valid,
             prepared.tokenizers,
@@ -203,3 +204,6 @@ class OpenTraining:
             world=self.stage.context.world,
             progress=self.stage.context.progress,
         )
+        if isinstance(found, TextValidator):
+            found.end = ENDS.get(self.stage.experiment.data.unit)
+        return found

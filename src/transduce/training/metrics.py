@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 
 from pydantic import JsonValue
 
@@ -86,9 +87,9 @@ class TensorBoardEvents:
         from tensorboardX.summary import text
 
         for number, sample in enumerate(samples, start=1):
-            lines = (sample.source, f"→ {sample.translation}", f"({sample.reference})")
-            # TensorBoard renders Markdown, which shows indented lines verbatim.
-            summary = text(f"samples/{number}", "\n".join(f"    {line}" for line in lines))
+            lines = f"{sample.source}\n→ {sample.translation}\n({sample.reference})"
+            # TensorBoard renders Markdown, which shows indented lines verbatim; a language model writes several.
+            summary = text(f"samples/{number}", indent(lines, "    ", predicate=lambda line: True))
             self._writer.write_event(self._event(wall_time=time.time(), step=step, summary=summary))
         self._writer.flush()
 

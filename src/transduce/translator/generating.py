@@ -13,7 +13,7 @@ from transduce.model_directory import ModelDirectory
 from transduce.networks.stepwise import Stepwise
 from transduce.text.tokenizer import Tokenizer
 
-_ENDS = {"line": "\n", "document": "\n\n"}
+ENDS = {"line": "\n", "document": "\n\n"}
 """The text at which a text of each `data.unit` ends; a stream has no end."""
 
 
@@ -42,10 +42,22 @@ def require_language_model(model: ModelDirectory, *, wanted: bool) -> None:
         raise ModelError(f"{model.folder} translates; it is no language model. Use it with translate.")
 
 
+def _end_of_text(model: ModelDirectory) -> str | None:
+    unit = model.description.training.get("unit")
+    return ENDS.get(unit) if isinstance(unit, str) else None
+
+
+def encoded_texts(model: ModelDirectory, tokenizer: Tokenizer, text: str) -> list[list[int]]:
+    """Return the tokens of each text of the model's `data.unit` that `text` holds, each from the start token on."""
+    end = _end_of_text(model)
+    *whole, rest = text.split(end) if end else [text]
+    texts = [*(f"{each}{end}" for each in whole), rest]
+    return [encode_text(tokenizer, each) for each in texts if each]
+
+
 def generation_config(model: ModelDirectory, **options: Unpack[GenerationOptions]) -> GenerationConfig:
     """Return the settings of a generation, which also stops where a text of the model's `data.unit` ends."""
-    unit = model.description.training.get("unit")
-    end = _ENDS.get(unit) if isinstance(unit, str) else None
+    end = _end_of_text(model)
     try:
         asked = GenerationConfig.model_validate(options)
     except ValidationError as fault:

@@ -21,7 +21,6 @@ from transduce.data.shortlist import Shortlist
 from transduce.decoding.config import DecodingConfig, DecodingOptions
 from transduce.decoding.ensemble import Ensemble
 from transduce.decoding.forced import forced_log_probabilities
-from transduce.decoding.generation import encode_text
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.engine import Precision, can_be_frozen, choose_precision, freeze
 from transduce.errors import ConfigError, DataError, ModelError
@@ -41,6 +40,7 @@ from transduce.translator.enforcement import Enforcement, refuse_drawn_terms
 from transduce.translator.generating import (
     GenerationOptions,
     each_inside,
+    encoded_texts,
     generation_config,
     is_language_model,
     require_language_model,
@@ -220,18 +220,21 @@ class Translator:
         return "".join(self.stream(prompt, **options))
 
     def stream(self, prompt: str = "", **options: Unpack[GenerationOptions]) -> Iterator[str]:
-        """Yield the text of `generate` in parts, each as soon as it is written."""
+        """Return the parts of the text of `generate`, each as soon as it is written; options are checked before."""
         require_language_model(self.models[0], wanted=True)
         config = generation_config(self.models[0], **options)
-        yield from each_inside(self.computing, written_after(self.stepper, self.tokenizers.target, prompt, config))
+        return each_inside(self.computing, written_after(self.stepper, self.tokenizers.target, prompt, config))
 
     def text_likelihood(self, text: str) -> Likelihood:
-        """Return the log-probability of each token of a text under a language model; an end token is a line break."""
+        """Return the log-probability of each token of a text under a language model; an end token is a line break.
+
+        A model of lines or documents (`data.unit`) reads each from its beginning, as in training.
+        """
         require_language_model(self.models[0], wanted=True)
-        ids = encode_text(self.tokenizers.target, text)
+        texts = encoded_texts(self.models[0], self.tokenizers.target, text)
         longest = self.models[0].description.architecture.longest_sentence
-        rows = self._torch.log_probabilities(list(windows(ids, longest=longest)))
-        pieces = tuple(self.tokenizers.target.piece(token) for token in ids[1:])
+        rows = self._torch.log_probabilities([each for ids in texts for each in windows(ids, longest=longest)])
+        pieces = tuple(self.tokenizers.target.piece(token) for ids in texts for token in ids[1:])
         return Likelihood(pieces, tuple(value for row in rows for value in row))
 
     def attention(
