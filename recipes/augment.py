@@ -170,7 +170,7 @@ def with_addition(pair: Pair, chance: random.Random) -> Pair | None:
 
 
 def with_insertion(pair: Pair, chance: random.Random) -> Pair | None:
-    """Put one to three placeholders or numbers between words, anywhere in the source and at the same share of the target."""
+    """Put one to three placeholders or numbers between words, anywhere in the source and there in the target."""
     sides = [side.split() for side in pair]
     for _ in range(chance.randint(1, 3)):
         thing, share = chance.choice([placeholder, number])(chance), chance.random()
