@@ -14,7 +14,7 @@ RUN TRANSDUCE_REQUIRE_CORE=1 pip wheel --no-cache-dir --no-deps --wheel-dir /whe
 
 FROM python:3.12-slim
 
-RUN useradd --system --create-home --uid 10001 transduce
+RUN useradd --create-home --shell /usr/sbin/nologin --uid 10001 transduce
 COPY constraints.txt /opt/transduce/
 COPY --from=build /wheels /wheels
 # The C++ core translates without torch. For attention pages and likelihoods: --build-arg EXTRAS=serve,train, with PyTorch's

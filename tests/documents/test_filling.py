@@ -136,7 +136,7 @@ GOOD = Translation("a b", (Alternative("A B", 0.0, 0.0, (), is_finished=True),),
 )
 def test_what_is_not_filled_in_has_its_reason(given: Translation, reason: str) -> None:
     entry = FillingRules(leave_below=0.5).entry(given)
-    assert entry == (JournalEntry("", reason) if reason else JournalEntry("A B"))
+    assert entry == (JournalEntry("", reason) if reason else JournalEntry("A B", confidence=given.confidence))
 
 
 def test_losses_may_be_filled_in_and_are_noted_and_reasons_are_counted_by_kind() -> None:
@@ -144,7 +144,7 @@ def test_losses_may_be_filled_in_and_are_noted_and_reasons_are_counted_by_kind()
     found = [
         replace(GOOD, missing=("%s",)),
         replace(GOOD, missing_numbers=("7",)),
-        replace(GOOD, missing=("%d",)),
+        replace(GOOD, missing=("%d",), confidence=0.2),
         GOOD,
     ]
 
@@ -152,7 +152,9 @@ def test_losses_may_be_filled_in_and_are_noted_and_reasons_are_counted_by_kind()
         return found[first : first + len(texts)]
 
     _, strict = fill_at_once(document, "tsv", translate)
+    assert strict.unsure == 0
     assert (strict.filled, strict.reasons()) == (1, {"a placeholder or term got lost": 2, "a number got lost": 1})
     content, lenient = fill_at_once(document, "tsv", translate, rules=FillingRules(fills_incomplete=True))
     assert content == b"a\tA B\nb\tA B\nc\tA B\nd\tA B\n"
+    assert lenient.unsure == 1
     assert [note for _, note, _ in lenient.noted] == ["%s got lost", "the number 7 got lost", "%d got lost"]

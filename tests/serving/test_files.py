@@ -136,7 +136,7 @@ class TestFiles:
 
     def test_existing_translations_are_kept(self, client: httpx.Client) -> None:
         answer = client.post("/translate_file", data={**PAIR, "source": "auto"}, files={"file": ("A.PO", PO)}).json()
-        assert (answer["filled"], answer["kept"]) == (1, 1)
+        assert (answer["filled"], answer["kept"], answer["unsure"]) == (1, 1, 0)
         catalogue = polib.pofile(client.get(answer["translatedFileUrl"]).text)
         assert [entry.fuzzy for entry in catalogue] == [True, False]
         assert catalogue[1].msgstr == "steht schon da"

@@ -15,7 +15,7 @@ from transduce.text.placeholders import (
 
 ZERO, ONE, TWO = RESERVED[:3]
 PLACEHOLDERS = (
-    *("%s", "%d", "%1$s", "%(name)s", "%.2f", "%5d", "%lu", "%@", "%-10s"),
+    *("%d%%", "%.1f%%", "%%", "50%%", "%s", "%d", "%1$s", "%(name)s", "%.2f", "%5d", "%lu", "%@", "%-10s"),
     *(
         "{name}",
         "{0}",

@@ -68,6 +68,8 @@ def test_an_output_that_has_a_stand_in_once_more_in_other_tokens_is_dropped(tran
     twice = replace(once, tokens=(*target.encode("B"), *letters, *once.tokens))
     assert target.decode(twice.tokens) == "Boston Boston Orte"
     assert second.with_symbols(twice) is None
+    garbled = replace(once, tokens=(*once.tokens[:-1], *target.encode("Bostern"), target.special.end))
+    assert second.with_symbols(garbled) is None
 
 
 def test_every_alternative_has_the_placeholders_and_company_changes_nothing(translator: Translator) -> None:

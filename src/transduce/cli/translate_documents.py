@@ -192,12 +192,20 @@ def _require_calibration(translator: "Translator", request: DocumentRequest) -> 
 
 
 def _print_report(path: Path, report: "FillingReport") -> None:
+    from transduce.documents.filling import UNSURE_BELOW
+
     kept = f", {report.kept:,} had a translation" if report.kept else ""
     typer.echo(f"{path}: {report.filled:,} filled in{kept}, {len(report.left):,} left", err=True)
     if len(report.left) > 1:
         for reason, count in report.reasons().most_common(8):
             typer.echo(f"  {count:,} left: {shown(reason[:100])}", err=True)
     _print_places(report.left)
+    if report.unsure:
+        typer.echo(
+            f"  {report.unsure:,} filled in with a confidence below {UNSURE_BELOW:g}: more likely wrong than right. "
+            f"--leave-below {UNSURE_BELOW:g} leaves them",
+            err=True,
+        )
     if report.noted:
         typer.echo(f"  {len(report.noted):,} filled in although something got lost:", err=True)
         _print_places(report.noted)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from transduce.text.placeholders import protect
 
-# At the beginning of a word, and the only one in the text: not in snake_case, R&D or &amp;.
-_MARK = re.compile(r"(?<!\w)[_&](?=[^\W\d_])(?!\w{1,31};)")
+# At the beginning of a word, or inside one that begins with a capital ("Cu_t", "E&xit"), and the only one in the text:
+# not in snake_case, R&D or &amp;.
+_MARK = re.compile(r"(?:(?<!\w)|(?<![\w'’])([A-Z][a-z]{0,20}+)(?=.[a-z]))([_&])(?=[^\W\d_])(?!\w{1,31};)")
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class AcceleratedText:
     def of(cls, text: str) -> "AcceleratedText":
         """Take the mark out of a text, if it has one."""
         found = _MARK.search(text)
-        if found is None or text.count(found[0]) > 1:
+        if found is None or text.count(found[2]) > 1:
             return cls(text)
-        return cls(text[: found.start()] + text[found.end() :], found[0], text[found.end()])
+        return cls(text[: found.start(2)] + text[found.end() :], found[2], text[found.end()])
 
     def marked(self, translation: str) -> str:
         """Return a translation with the mark in it."""

@@ -46,6 +46,7 @@ from transduce.translator.translation import Translation
 from transduce.translator.translator import Translator
 
 TEXTS_AT_ONCE = 256
+UNSURE_BELOW = 0.5
 CHARACTERS_AT_ONCE = 50_000
 _TEXTS_TO_TRY = 8
 
@@ -102,7 +103,7 @@ class FillingRules:
             return JournalEntry("", lost)
         if translation.confidence is not None and translation.confidence < self.leave_below:
             return JournalEntry("", f"its confidence is below {self.leave_below:g}")
-        return JournalEntry(translation.text, note=lost)
+        return JournalEntry(translation.text, note=lost, confidence=translation.confidence)
 
 
 def _fault(translation: Translation) -> str:
@@ -133,6 +134,8 @@ class FillingReport:
     filled: int = 0
     kept: int = 0
     """Gaps that had a translation already."""
+    unsure: int = 0
+    """Filled gaps with a confidence below `UNSURE_BELOW`."""
     left: list[tuple[str, str, str]] = field(default_factory=list)
     """Location, reason and text of every gap left empty."""
     noted: list[tuple[str, str, str]] = field(default_factory=list)
@@ -251,6 +254,7 @@ def fill_document(
             report.left.append((gap.location, fault, " / ".join(gap.texts)))
         elif gap.texts:
             report.filled += 1
+            report.unsure += any(each.confidence is not None and each.confidence < UNSURE_BELOW for each in own)
             report.noted += [(gap.location, each.note, " / ".join(gap.texts)) for each in own if each.note]
             splices.update(filling, [gap.shared_splice] if gap.shared_splice else [])
     return document.with_splices(list(splices)), report

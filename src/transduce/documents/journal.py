@@ -21,6 +21,7 @@ class JournalEntry:
     fault: str = ""
     note: str = ""
     """What got lost in a translation that is filled in all the same."""
+    confidence: float | None = None
 
 
 class Journal:
@@ -79,4 +80,4 @@ def _is_entry(line: bytes) -> bool:
         value = json.loads(line)
     except ValueError:
         return False
-    return isinstance(value, dict) and value.keys() == {"translation", "fault", "note"}
+    return isinstance(value, dict) and value.keys() == JournalEntry.__annotations__.keys()

@@ -6,7 +6,7 @@ request followed by its answer:
     {"task": "gaps", "kind": k, "languages": [source, target], "content": base64}
         {"tried": [...], "tagged": [...], "untagged": [...]}
     {"task": "fill", …, "copies_tags": bool, "rules": {...}, "translations": [...]}
-        {"content": base64, "filled": n, "kept": n, "left": [...], "reasons": {...}}
+        {"content": base64, "filled": n, "unsure": n, "kept": n, "left": [...], "reasons": {...}}
 
 or {"error": …} if the user can fix the document, {"too_much": …} at a limit, {"fault": …} for a bug. MEGABYTES is the
 memory beyond that at the start, SECONDS the processor time of one request; beyond either, the process ends.
@@ -48,6 +48,7 @@ def fill(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "content": base64.b64encode(content).decode("ascii"),
         "filled": report.filled,
+        "unsure": report.unsure,
         "kept": report.kept,
         "left": [{"where": where, "reason": reason} for where, reason, _ in report.left],
         "reasons": dict(report.reasons()),

@@ -25,6 +25,8 @@ class FilledDocument:
     content: bytes
     filled: int
     """Number of texts translated now."""
+    unsure: int
+    """Number of those whose confidence is below 0.5."""
     kept: int
     """Number of texts that were translated already."""
     left: list[dict[str, str]]

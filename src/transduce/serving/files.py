@@ -64,7 +64,7 @@ async def translate_file(request: Request) -> JsonAnswer:
     language = service.models[model]["target"] or "translated"
     download_name = service.finished_files.add(document.content, shown_name=f"{language}{ending}")
     url = str(request.url_for("download_file", name=download_name))
-    counts = {"filled": document.filled, "kept": document.kept, "left": document.left, "reasons": document.reasons}
+    counts = {name: getattr(document, name) for name in ("filled", "unsure", "kept", "left", "reasons")}
     pivot = service.models[model]["pivot"]
     return JsonAnswer({"translatedFileUrl": url, **counts, **({"pivot": pivot} if pivot else {})})
 

@@ -245,6 +245,7 @@ class TranslateFileAnswer(BaseModel):
 
     translatedFileUrl: str
     filled: int = Field(description="Number of texts translated now.")
+    unsure: int = Field(description="Number of those whose confidence is below 0.5; 0 without a calibration.")
     kept: int = Field(description="Number of texts that were translated already.")
     left: list[LeftBody]
     reasons: dict[str, int] = Field(description="Number of texts left for each kind of reason.")

@@ -96,7 +96,7 @@ class SecondSearch:
     def with_symbols(self, found: Hypothesis) -> Hypothesis | None:
         """Return an output of the second search with its tags, and the symbols in the place of their stand-ins.
 
-        None if it has a stand-in once more, cut into other tokens.
+        None if it has a stand-in once more, cut into other tokens or garbled ("Bostern").
         """
         tokens, target = found.tokens, self.tokenizers.target
         if self.attention and self._leaves_tags_out and self._tagless.tags:
@@ -105,8 +105,8 @@ class SecondSearch:
         for symbol, word in self._words.items():
             tokens = _replaced(tokens, tuple(target.encode(word)), tuple(target.encode(symbol)))
             tokens = _replaced(tokens, tuple(target.encode_inside(word)), tuple(target.encode_inside(symbol)))
-        left = target.decode(tokens).casefold()
-        is_clean = not any(word.casefold() in left for word in self._words.values())
+        left = target.decode(tokens)
+        is_clean = not any(_has_stand_in(left, word) for word in self._words.values())
         return replace(found, tokens=tokens) if is_clean else None
 
     @property
@@ -170,6 +170,12 @@ def _may_have_stand_in(original: str) -> bool:
     """Return whether a word may stand for this placeholder: for anything but a tag, and for tags that are words."""
     tag = TAG.fullmatch(original)
     return tag is None or (bool(tag[3]) and tag[2] in _TAGS_LIKE_WORDS)
+
+
+def _has_stand_in(text: str, word: str) -> bool:
+    """Return whether a text has a stand-in, or a word that begins like one."""
+    start = re.escape(word[: max(4, len(word) - 2)])
+    return re.search(rf"{re.escape(word)}|\b{start}", text, re.IGNORECASE) is not None
 
 
 def constraint_of(tokenizer: Tokenizer, *writings: str) -> Constraint:

@@ -171,8 +171,8 @@ async function translateFile(event) {
     const response = await fetch("translate_file", { method: "POST", headers: own, body });
     const answer = await response.json().catch(() => ({}));
     if (!response.ok) return report(answer.error ?? `The server answered ${response.status}.`, true);
-    const { filled, kept, left, translatedFileUrl } = answer;
-    const counts = `translated: ${filled}; translated before: ${kept}; left untranslated: ${left.length}`;
+    const { filled, unsure, kept, left, translatedFileUrl } = answer;
+    const counts = `translated: ${filled}${unsure ? ` (${unsure} more likely wrong than right)` : ""}; translated before: ${kept}; left untranslated: ${left.length}`;
     const reasons = left.slice(0, MOST_REASONS).map(({ where, reason }) => `${where}: ${reason}`);
     report([`${file.name}: ${counts}.`, ...reasons, ...(left.length > MOST_REASONS ? ["…"] : [])].join("\n"), left.length > 0);
     link.href = `download_file/${translatedFileUrl.split("/").pop()}`; // the same server, under this page's address
