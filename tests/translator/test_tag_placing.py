@@ -17,9 +17,9 @@ from transduce.documents.filling import copies_tags, document_of, fill_at_once
 from transduce.documents.kinds import FORMAT_OF_ENDING
 from transduce.inspection.tokens import tokens_of_ids
 from transduce.model_directory import find_model, load_model
-from transduce.text.placeholders import Protected
+from transduce.text.placeholders import RESERVED, Protected, protect, restore
 from transduce.translator import Translator
-from transduce.translator.tag_placing import TAG, Attention, with_tags, without_tags
+from transduce.translator.tag_placing import TAG, Attention, with_tags, with_tight_tags, without_tags
 
 needs_core = pytest.mark.skipif(not has_core(), reason="the C++ core was not built, for want of a compiler")
 PAIR = Selection("en", "de")
@@ -70,6 +70,25 @@ def placed(source: str, output: str, lexicon: Mapping[str, str] | Attention) -> 
     attention = leaning(lexicon) if isinstance(lexicon, Mapping) else lexicon
     sentence = without_tags(Protected(source, ()), stand_ins={})
     return with_tags(sentence, TOKENIZERS.encode_targets([output])[0], TOKENIZERS, attention)
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "expected"),
+    [
+        ("Is it <b>42</b>?", "Ist es <b>42 </b>?", "Ist es <b>42</b>?"),
+        ("Is it <b>42</b> now?", "Ist es <b>42 </b>jetzt?", "Ist es <b>42</b> jetzt?"),
+        ("Is it <b>42</b> now?", "Ist es<b> 42</b> jetzt?", "Ist es <b>42</b> jetzt?"),
+        ("Is it <b>42 </b>now?", "Ist es <b>42 </b>jetzt?", "Ist es <b>42 </b>jetzt?"),  # as in the source
+        ("Is it <b> 42</b>?", "Ist es <b> 42</b>?", "Ist es <b> 42</b>?"),
+        ("One<br/>two {n}", "Eins <br/> zwei {n}", "Eins <br/> zwei {n}"),  # only tags that enclose
+    ],
+)
+def test_tags_enclose_no_space_that_those_of_the_source_do_not(source: str, output: str, expected: str) -> None:
+    protected = protect(source)
+    written = output
+    for symbol, original in zip(RESERVED, protected.originals, strict=False):
+        written = written.replace(original, symbol)
+    assert restore(with_tight_tags(written, protected), protected.originals) == expected
 
 
 SAW = {"Gestern": "yesterday", "sah": "saw", "ich": "I", "ein": "a", "rotes": "red", "Auto": "car"}

@@ -15,6 +15,7 @@ from transduce.translator.confidence import ConfidenceModel
 from transduce.translator.consensus import Decode
 from transduce.translator.cutting import TextPart
 from transduce.translator.searching import Sentence
+from transduce.translator.tag_placing import with_tight_tags
 from transduce.translator.terminology import Glossary
 from transduce.translator.translation import Alternative, SentenceOutput, Translation
 
@@ -95,5 +96,6 @@ class Assembler:
 
     def _written(self, source: str, sentence: Sentence, hypothesis: Hypothesis) -> str:
         """Return the text of an output, with the placeholders of its source."""
-        output = restore(self.decode(hypothesis.tokens), sentence.protected.originals)
+        output = with_tight_tags(self.decode(hypothesis.tokens), sentence.protected)
+        output = restore(output, sentence.protected.originals)
         return keep_form(source, output, language=self.language) if self.config.keep_form else output

@@ -69,6 +69,22 @@ class TaglessSentence:
     tags: tuple[Tag, ...]
 
 
+def with_tight_tags(output: str, protected: Protected) -> str:
+    """Return an output, with symbols, whose tags enclose no space at an edge where those of the source enclose none.
+
+    The model may write <b>42 </b> for <b>42</b>. The space goes to the other side of the tag.
+    """
+    for symbol, original in zip(RESERVED, protected.originals, strict=False):
+        tag = TAG.fullmatch(original)
+        if tag is None or tag[3] or symbol not in output:
+            continue
+        if tag[1] and not re.search(rf"\s{symbol}", protected.text):
+            output = re.sub(rf" +{symbol}(?=(\w?))", lambda end: f"{symbol}{' ' if end[1] else ''}", output)  # noqa: B023
+        elif not tag[1] and not re.search(rf"{symbol}\s", protected.text):
+            output = re.sub(rf"(\w?){symbol} +", lambda start: f"{start[1]}{' ' if start[1] else ''}{symbol}", output)  # noqa: B023
+    return output
+
+
 def without_tags(protected: Protected, *, stand_ins: Mapping[str, str]) -> TaglessSentence:
     """Return a sentence without its tags; a symbol that has a stand-in becomes it, be it a tag's or not."""
     text, done = "", 0
