@@ -96,6 +96,12 @@ def number(chance: random.Random) -> str:
     return chance.choice([digits] * 6 + others)
 
 
+def number_in_tags(chance: random.Random) -> str:
+    """Return a number between two tags."""
+    tag = chance.choice(["b", "i", "em", "strong", "span", "code"])
+    return f"<{tag}>{number(chance)}</{tag}>"
+
+
 def name(chance: random.Random) -> str:
     """Return a made-up name, so that names which no corpus has are copied as well."""
     return "".join(chance.choices(SYLLABLES, k=chance.randint(2, 4))).capitalize()
@@ -170,10 +176,10 @@ def with_addition(pair: Pair, chance: random.Random) -> Pair | None:
 
 
 def with_insertion(pair: Pair, chance: random.Random) -> Pair | None:
-    """Put one to three placeholders or numbers between words, at the same share of source and target."""
+    """Put one to three placeholders, numbers or numbers in tags between words, at the same share of both sides."""
     sides = [side.split() for side in pair]
     for _ in range(chance.randint(1, 3)):
-        thing, share = chance.choice([placeholder, number])(chance), chance.random()
+        thing, share = chance.choice([placeholder, number, number_in_tags])(chance), chance.random()
         for words in sides:
             words.insert(int(share * len(words)), thing)
     return " ".join(sides[0]), " ".join(sides[1])
