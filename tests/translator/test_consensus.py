@@ -19,6 +19,7 @@ from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
 from transduce.translator.consensus import agreements, by_agreement
+from transduce.translator.cutting import sentences_to_search
 from transduce.translator.searching import Searcher
 
 LINES = ["the dog runs.", "a cat sleeps here", "der Hund läuft.", "eine Katze schläft hier, im „Haus“"] * 3
@@ -110,7 +111,8 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 def _all_outputs(translator: Translator, text: str, config: DecodingConfig) -> list[tuple[str, float]]:
     """Return text and score of all hypotheses of a sentence, also of those with the same text."""
     searcher = Searcher(translator.stepper, translator.tokenizers.target.decode)
-    sentences = translator._sentences(translator._cutter.cut([text]), numbers=None, prefixes=None)
+    cut, target = translator._cutter.cut([text]), translator.tokenizers.target
+    sentences = sentences_to_search(cut, target, numbers=None, prefixes=None)
     return [(searcher.decode(own.tokens), own.score) for own in searcher._search(sentences, config)[0]]
 
 

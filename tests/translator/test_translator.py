@@ -18,6 +18,7 @@ from transduce.special_tokens import OWN_SPECIAL_TOKENS
 from transduce.text.bpe_tokenizer import BpeTokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
 from transduce.translator import Translator
+from transduce.translator.cutting import sentences_to_search
 from transduce.translator.searching import Searcher
 from transduce.translator.translator import WantedPrecision
 
@@ -224,7 +225,8 @@ def test_no_two_alternatives_have_the_same_text(options: DecodingOptions) -> Non
     plain = Searcher(translator.stepper, translator.tokenizers.target.decode)
     config = translator.configure(**options).model_copy(update={"alternatives": 4})
     texts = ["It is raining.", "The dog sleeps.", "I cannot find my keys.", "Yes. He bought a screwdriver."]
-    sentences = translator._sentences(translator._cutter.cut(texts), numbers=None, prefixes=None)
+    cut, target = translator._cutter.cut(texts), translator.tokenizers.target
+    sentences = sentences_to_search(cut, target, numbers=None, prefixes=None)
     found = [[plain.decode(own.tokens) for own in outputs] for outputs in plain._search(sentences, config)]
     assert any(len(set(own)) < len(own) for own in found), "one text in several tokenizations; else nothing is shown"
     offered = [[own.text for own in found.alternatives] for found in translator.translate_all(texts, config)]

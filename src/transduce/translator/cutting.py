@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from transduce.text.placeholders import Protected
 from transduce.text.sentence_form import in_small_letters
 from transduce.text.sentences import Segment, segments, shorter_parts
+from transduce.text.tokenizer import Tokenizer
 from transduce.text.tokenizer_pair import TokenizerPair
+from transduce.translator.searching import Sentence
 
 # A sentence this many times longer than any that the model has seen is refused: its parts would be nonsense.
 _REFUSED_FACTOR = 16
@@ -106,3 +108,22 @@ def encode_sentences(sentences: Sequence[str], tokenizers: TokenizerPair) -> lis
     protected = [tokenizers.protect(sentence) for sentence in sentences]
     encoded = tokenizers.encode_sources([own.text for own in protected])
     return [EncodedSentence(own, tuple(ids)) for own, ids in zip(protected, encoded, strict=True)]
+
+
+def sentences_to_search(
+    cut: Sequence[CutText], target: Tokenizer, *, numbers: Sequence[int] | None, prefixes: Sequence[str] | None
+) -> list[Sentence]:
+    """Return the sentences of all texts; `numbers` are the keys of the texts' random draws, unless given their places.
+
+    The first sentence of a text must begin with the text's prefix.
+    """
+    sentences: list[Sentence] = []
+    for text, own in enumerate(cut):
+        prefix = target.encode(prefixes[text]) if prefixes else []
+        for place, part in enumerate(own.parts):
+            if part.encoded is not None:
+                key = (numbers[text] if numbers else text) * 1_000_003 + place
+                protected, ids = part.encoded.protected, part.encoded.ids
+                sentences.append(Sentence(text, place, protected, ids, key=key, prefix=tuple(prefix)))
+                prefix = []  # only the first sentence has it
+    return sentences

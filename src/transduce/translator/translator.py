@@ -35,7 +35,7 @@ from transduce.translator.assembly import Assembler
 from transduce.translator.calibration import Calibration, read_calibration
 from transduce.translator.confidence import ConfidenceModel
 from transduce.translator.consensus import Decode
-from transduce.translator.cutting import CutText, TextCutter
+from transduce.translator.cutting import TextCutter, sentences_to_search
 from transduce.translator.enforcement import Enforcement, refuse_drawn_terms
 from transduce.translator.generating import (
     GenerationOptions,
@@ -189,7 +189,7 @@ class Translator:
         require_language_model(self.models[0], wanted=False)
         refuse_drawn_terms(config, glossary)
         cut = replace(self._cutter, keep_form=config.keep_form).cut(texts)
-        sentences = self._sentences(cut, numbers=numbers, prefixes=prefixes)
+        sentences = sentences_to_search(cut, self.tokenizers.target, numbers=numbers, prefixes=prefixes)
         found: list[dict[int, tuple[Sentence, list[Hypothesis]]]] = [{} for _ in texts]
         decode = lru_cache(maxsize=None)(self.tokenizers.target.decode)  # each check and the result need the same texts
         searched = self._search(sentences, config, glossary=glossary, decode=decode)
@@ -384,20 +384,6 @@ class Translator:
     @cached_property
     def _cutter(self) -> TextCutter:
         return TextCutter(self.tokenizers, self.languages.source, self.longest_sentence)
-
-    def _sentences(
-        self, cut: Sequence[CutText], *, numbers: Sequence[int] | None, prefixes: Sequence[str] | None
-    ) -> list[Sentence]:
-        sentences: list[Sentence] = []
-        for text, own in enumerate(cut):
-            prefix = self.tokenizers.target.encode(prefixes[text]) if prefixes else []
-            for place, part in enumerate(own.parts):
-                if part.encoded is not None:
-                    key = (numbers[text] if numbers else text) * 1_000_003 + place
-                    protected, ids = part.encoded.protected, part.encoded.ids
-                    sentences.append(Sentence(text, place, protected, ids, key=key, prefix=tuple(prefix)))
-                    prefix = []  # only the first sentence has it
-        return sentences
 
 
 def _frozen(model: ModelDirectory, precision: Precision) -> Stepwise[Any]:
