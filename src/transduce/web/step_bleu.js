@@ -64,8 +64,8 @@ export function createBleuStep(app) {
     const zero = found.precisions.findIndex((precision) => precision === 0);
     result.replaceChildren(
       made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Matches by length" }, made("table", { className: "matches" }, made("tr", {}, ...["runs of", "matched", "precision, %"].map((text) => made("th", { scope: "col", text }))), ...rows)),
-      made("p", { className: "quiet", text: "Filled: the reference has it. Struck out: it has not. Dashed: it has it less often." }),
-      made("p", { className: "how", role: "status" }, `Length ${found.length}, reference ${found.referenceLength}: BP = ${shownNumber(found.brevity, 3)}. `, strong(`BLEU = ${found.score.toFixed(1)}`), zero >= 0 && found.length ? `. No run of ${zero + 1} words matches, so the product is 0: one short sentence is too little for BLEU.` : "."),
+      made("p", { className: "quiet", text: "Filled: the reference has it. Struck out: it has not. Dashed: it has it, but less often than the translation. A point or comma counts as a word." }),
+      made("p", { className: "how", role: "status" }, `Length ${found.length}, reference ${found.referenceLength}: BP = ${shownNumber(found.brevity, 3)}. `, strong(`BLEU = ${found.score.toFixed(1)}`), zero >= 0 && found.length ? `. No run of ${zero + 1} words matches, so the product is 0, and this says nothing against the translation: one short sentence is too little for BLEU.` : "."),
     );
     equation.light(found.brevity < 1 ? ["brevity"] : ["precisions"]);
   }
@@ -73,7 +73,7 @@ export function createBleuStep(app) {
   const corpus = bleuOf(PAIRS);
   const alone = PAIRS.map((pair) => bleuOf([pair]).score);
   const exercise = numberExercise({
-    ask: "A translation has 9 words and its reference 10. What is the brevity penalty?",
+    ask: "A translation shorter than its reference gets the brevity penalty BP = e^(1 − r/c), for r words of the reference and c of the translation. A translation has 9 words and its reference 10. What is BP?",
     label: "BP = ",
     answer: () => Math.exp(1 - 10 / 9),
     within: 0.0015,
@@ -87,10 +87,10 @@ export function createBleuStep(app) {
   const element = stepElement(app, {
     number: 6,
     question: "How good is a translation?",
-    say: ["BLEU counts which runs of one to four words a translation shares with one that a person wrote. Write a translation of your own, or change the model's word by word."],
+    say: ["BLEU counts which runs of one to four words a translation shares with the translation that a person wrote. Write a translation of your own, or change the model's word by word."],
     equation,
     picture: [source, made("div", { className: "two" }, own.element, reference.element), made("p", {}, model), result],
-    code: [["bleu", "We count with sacrebleu, the program that everybody reports:"]],
+    code: [["bleu", "We count with sacrebleu, as most papers do (for a test set; this page counts one sentence, without its smoothing):"]],
     wrong: [
       {
         claim: "BLEU is a number between 0 and 1.",

@@ -113,13 +113,13 @@ export function createHeadsStep(app) {
   function candidates(report, own, names) {
     const list = (title, entries) =>
       made("section", {}, made("h4", { text: title }), made("ol", { className: "bars" }, ...entries.map(({ text, probability }) => made("li", {}, made("span", { className: "bar-name", dir: "auto", text: candidateText({ text }, report.json.target.tokens[token - 1]) }), bar(probability, probability.toFixed(2))))));
-    const before = names.slice(0, token).join(" ") || "nothing yet";
+    const before = names.slice(0, token).join(" ");
     const isChanged = own.candidates[token][0].id !== report.json.candidates[token][0].id;
     return made(
       "section",
       {},
       made("h3", { text: `In place of “${names[token]}”` }),
-      made("p", {}, `After: ${before}. `, isChanged ? strong("Without this head another word is the most probable.") : "The most probable word stays the same."),
+      made("p", {}, token ? `What comes after “${before} …”? ` : "What comes first? ", isChanged ? strong("Without this head another word is the most probable.") : "The most probable word stays the same, with and without this head."),
       made("div", { className: "two" }, list("all heads", report.json.candidates[token].slice(0, 5)), list("without this head", own.candidates[token])),
     );
   }
@@ -148,7 +148,7 @@ export function createHeadsStep(app) {
   const element = stepElement(app, {
     number: 4,
     question: "Why several heads?",
-    say: ["One head gives one set of weights, an average over what it looks at. Several heads look at different things at once. Here are all heads of the model on your sentence. Press one to take it out."],
+    say: ["One head gives one set of weights, an average over what it looks at. Several heads look at different things at once. Here are all heads of this model on your sentence. In each picture a row is a word that looks, a column a word looked at. The number below says how the log-probability of the translation changes without the head. Press one to take it out."],
     equation,
     picture: [grid, detail],
     code: [

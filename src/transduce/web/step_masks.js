@@ -17,8 +17,8 @@ export const MASKS = {
 };
 const USES = [
   { name: "encoder", title: "1. The encoder looks at itself", says: "Every source word sees every source word, before and after it. Nothing is masked but padding." },
-  { name: "decoder", title: "2. The decoder looks at itself", says: "A position sees what was written before it and nothing later. Its row has the name of the word that it predicts, so it ends before that word. This is the only place for the causal mask." },
-  { name: "cross", title: "3. The decoder looks at the source", says: "Every position of the translation sees the whole source, from its first word on. Nothing is masked but padding." },
+  { name: "decoder", title: "2. The decoder looks at itself", says: "A position sees the words up to its own and predicts the next one. A row below has the name of the word that it predicts, so it stops before that word. This is the only place for the causal mask." },
+  { name: "cross", title: "3. The decoder looks at the source", says: "Every position of the translation sees the whole source, also the position that writes the first word. Nothing is masked but padding." },
 ];
 
 export function createMasksStep(app) {

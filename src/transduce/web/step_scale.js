@@ -116,7 +116,7 @@ export function createScaleStep(app) {
   const element = stepElement(app, {
     number: 2,
     question: "Why divide by √dₖ?",
-    say: ["Take random queries and keys. Drag the width of a key and compare: first the softmax of the plain scores, then that of the scaled ones. Then drag the number of keys."],
+    say: ["Take random queries and keys. Move the slider of dₖ, how many numbers a key has, and compare: first the softmax of the plain scores, then that of the scaled ones. Then drag the number of keys."],
     equation,
     picture: [made("div", { className: "sliders" }, width.element, keys.element), facts, curve, ownBox],
     code: [
@@ -150,7 +150,7 @@ function side(title, { row, deviation, slope }, tokens = null) {
     { className: "side" },
     made("h3", { text: title }),
     made("p", { className: "figure" }, "size of the scores (standard deviation): ", made("b", { text: shownNumber(deviation, 2) })),
-    made("p", { className: "figure" }, "slope of the softmax, at most 0.25: ", made("b", { text: slope < 0.00001 ? "below 0.00001" : shownNumber(slope, slope < 0.01 ? 5 : 3) })),
+    made("p", { className: "figure" }, "slope y (1 − y) of the softmax, mean over all queries, at most 0.25: ", made("b", { text: slope < 0.00001 ? "below 0.00001" : shownNumber(slope, slope < 0.01 ? 5 : 3) })),
     made("ul", { className: "bars", "aria-label": "weights of one query" }, ...bars),
   );
 }

@@ -107,7 +107,7 @@ export function createSearchStep(app) {
   const element = stepElement(app, {
     number: 5,
     question: "How is a translation chosen?",
-    say: ["The model only gives probabilities of the next word. Beam search keeps a few beginnings, extends each by every word or piece of a word (␣ is a space), and keeps the best again. Drag the width of the beam and the length penalty, and let the tree grow. The model's probabilities are inside this page; the search runs in it."],
+    say: ["The model only gives probabilities of the next word. Beam search keeps a few beginnings, extends each by every word or piece of a word (␣ is a space), and keeps the best again. Drag the width of the beam and the length penalty, and let the tree grow. The number at a word is log P of the whole beginning up to it."],
     equation,
     picture: [made("div", { className: "sliders" }, beam.element, alpha.element, grown.element, play), tree, said, table, comparison],
     code: [
@@ -186,6 +186,6 @@ function finishedTable(search, found, count, alpha) {
     made("tr", { className: place ? "" : "on" }, made("td", { text: textOf(search, one.tokens) || "(nothing)", dir: "auto" }), ...[shownNumber(one.score, 3), shownNumber(one.logP, 3), String(one.length), shownNumber(lengthPenalty(one.length, alpha), 3)].map((text) => made("td", { className: "number", text }))),
   );
   const isOver = count === found.steps.length;
-  const why = isOver && found.bound > -Infinity && found.finished[0]?.score > found.bound ? made("p", { className: "quiet" }, "The search stops: even if the best beginning that has not ended lost nothing more, its score could only reach ", strong(shownNumber(found.bound, 3)), ", below the best score.") : "";
+  const why = isOver && found.bound > -Infinity && found.finished[0]?.score > found.bound ? made("p", { className: "quiet" }, "The search stops: even if the best beginning that has not ended lost nothing more, up to the longest length allowed, its score could only reach ", strong(shownNumber(found.bound, 3)), ", below the best score.") : "";
   return made("div", {}, made("h3", { text: "Ended, best score first" }), made("div", { className: "scroll wide", tabindex: "0", role: "group", "aria-label": "Finished hypotheses" }, made("table", {}, made("tr", {}, ...head), ...rows)), why);
 }
