@@ -12,6 +12,7 @@ import pytest
 from typer.testing import Result
 
 from transduce.errors import ConfigError, DataError
+from transduce.model_directory import Languages, load_model, save_model
 
 Run = Callable[..., Result]
 
@@ -28,6 +29,18 @@ def test_writes_a_page_of_the_users_sentences(transduce: Run, small_model: Path,
     content = page.read_text(encoding="utf-8")
     assert '"reference": "ein roter Hund läuft"' in content
     assert '"reference": null' in content
+
+
+def test_the_sentences_that_come_with_the_page_are_in_the_models_language(
+    transduce: Run, small_model: Path, tmp_path: Path
+) -> None:
+    german, model = tmp_path / "de-en", load_model(small_model)
+    description = model.description.model_copy(update={"languages": Languages(source="de", target="en")})
+    save_model(german, description, model.parameters, tokenizers=model.tokenizers, card="")
+    page = tmp_path / "learn.html"
+    result = transduce("learn", german, "--output", page, "--threads", "1")
+    assert result.stdout.startswith("1 of 8: Ich finde meine Schlüssel nicht.")
+    assert '"reference": "I cannot find my keys."' in page.read_text(encoding="utf-8")
 
 
 def test_says_what_to_do_with_sentences_that_do_not_fit(transduce: Run, small_model: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def learn(
         Path | None,
         typer.Option(
             help="With --output: a text file with a sentence on each line, and after a tab, if you like, a translation "
-            "by a person. Eight English sentences unless given."
+            "by a person. Eight English or German sentences unless given."
         ),
     ] = None,
     output: Annotated[
@@ -42,13 +42,15 @@ def learn(
 
     require_place_for_file(output)
     translator = load_translator(model, precision="float32", threads=threads)
-    if sentences is None and translator.languages.source not in (None, "en"):
+    languages = translator.languages
+    if sentences is None and languages.source not in (None, "en", "de"):
         raise ConfigError(
-            f"The sentences that come with the page are English, and {model} translates from "
-            f"{translator.languages.source}. Give your own with --sentences FILE."
+            f"The sentences that come with the page are English and German, and {model} translates from "
+            f"{languages.source}. Give your own with --sentences FILE."
         )
-    given = _read(sentences) if sentences is not None else bundled_sentences()
-    knows_references = sentences is not None or translator.languages.target == "de"
+    offered = bundled_sentences(source="de" if languages.source == "de" else "en")
+    given = _read(sentences) if sentences is not None else offered
+    knows_references = sentences is not None or languages.target == ("en" if languages.source == "de" else "de")
     lessons = []
     for number, (text, reference) in enumerate(given, start=1):
         typer.echo(f"{number} of {len(given)}: {text}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
-from typing import Any
+from typing import Any, Literal
 
 from transduce.inspection.page import one_file, web_files, with_data
 from transduce.learning.code_lines import quoted_lines
@@ -10,11 +10,11 @@ from transduce.learning.code_lines import quoted_lines
 _NAME, _ENTRY = "learn.html", "learn.js"
 
 
-def bundled_sentences() -> list[tuple[str, str]]:
-    """Return the English sentences that the page offers, each with a German translation by a person."""
+def bundled_sentences(*, source: Literal["en", "de"] = "en") -> list[tuple[str, str]]:
+    """Return the sentences that the page offers, each with a translation by a person into the other language."""
     text = (package_files("transduce") / "learning" / "sentences.en-de.tsv").read_text(encoding="utf-8")
     pairs = (line.split("\t") for line in text.splitlines())
-    return [(source, target) for source, target in pairs]
+    return [(english, german) if source == "en" else (german, english) for english, german in pairs]
 
 
 def learning_page(lessons: Sequence[Mapping[str, Any]]) -> str:
